@@ -1,0 +1,1 @@
+"""The seam: what a file system for agents promises, over any store."""

@@ -1,0 +1,9 @@
+"""Shared fixtures."""
+
+import pytest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Run async tests under both event loops; a test of an asyncio-only library overrides this."""
+    return str(request.param)
