@@ -1,0 +1,214 @@
+"""Literal replacement in a file's raw bytes. Pure.
+
+Matching is exact, with one allowance: LF in the text to find matches LF or CRLF in the file. Whatever is not replaced
+stays byte for byte, mixed endings and byte order mark included.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from fs_core.text import BOM, fold_newlines
+
+__all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Spliced", "apply_edit"]
+
+PLACES_COUNTED_MAX: Final = 10_000
+_LINES_NAMED_MAX: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `old_string` by `new_string`: its only place, or every place from left to right.
+
+    Both are compared and inserted after folding CRLF to LF; they must be valid Unicode, `old_string` not empty.
+    """
+
+    old_string: str
+    new_string: str
+    replace_all: bool = False
+
+    @property
+    def is_empty_search(self) -> bool:
+        """Whether there is nothing to look for."""
+        return not self.old_string
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether old and new text are the same but for newline style."""
+        return fold_newlines(self.old_string) == fold_newlines(self.new_string)
+
+
+@dataclass(frozen=True, slots=True)
+class Spliced:
+    """The new content and how many places changed, all between the first `prefix_bytes` and the last `suffix_bytes`."""
+
+    data: bytes
+    replacements: int
+    prefix_bytes: int
+    suffix_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The text to replace does not occur."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """The text occurs at `places` places (`PLACES_COUNTED_MAX` means at least so many), first at `lines`."""
+
+    places: int
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    start: int
+    end: int
+
+
+def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
+    """Return the content after `edit`, or why it cannot be made. `data` must be valid text."""
+    matcher = _matcher(data, fold_newlines(edit.old_string).encode())
+    first = matcher.find(0)
+    if first is None:
+        return Missing()
+    if edit.replace_all:
+        return _splice(data, _all_spans(matcher, first), edit)
+    if matcher.find(first.start + 1) is None:
+        return _splice(data, [first], edit)
+    places = _possible_places(matcher)
+    lines = [data.count(b"\n", 0, span.start) + 1 for span in places[:_LINES_NAMED_MAX]]
+    return Ambiguous(places=len(places), lines=tuple(dict.fromkeys(lines)))
+
+
+def _all_spans(matcher: "_Matcher", first: _Span) -> list[_Span]:
+    spans = [first]
+    while (span := matcher.find(spans[-1].end)) is not None:
+        spans.append(span)
+    return spans
+
+
+def _possible_places(matcher: "_Matcher") -> list[_Span]:
+    """Return every place, overlapping ones too, up to `PLACES_COUNTED_MAX`."""
+    spans: list[_Span] = []
+    span = matcher.find(0)
+    while span is not None and len(spans) < PLACES_COUNTED_MAX:
+        spans.append(span)
+        span = matcher.find(span.start + 1)
+    return spans
+
+
+class _Matcher:
+    """Finds the folded needle in raw bytes that need no folding: the needle was translated instead."""
+
+    def __init__(self, data: bytes, needle: bytes, *, refuse_before_lf: bool = False) -> None:
+        self._data = data
+        self._needle = needle
+        self._refuse_before_lf = refuse_before_lf
+        self._body_start = len(BOM) if data.startswith(BOM) else 0
+
+    def find(self, start: int) -> _Span | None:
+        """Return the first place at or after raw position `start`."""
+        position = self._data.find(self._needle, max(start, self._body_start))
+        while position >= 0:
+            end = position + len(self._needle)
+            if not (self._refuse_before_lf and self._data[end : end + 1] == b"\n"):
+                return _Span(position, end)
+            position = self._data.find(self._needle, position + 1)
+        return None
+
+
+class _FoldingMatcher(_Matcher):
+    """Finds the folded needle in a file of mixed endings, by folding the file and mapping places back."""
+
+    def __init__(self, data: bytes, needle: bytes) -> None:
+        super().__init__(data.replace(b"\r\n", b"\n"), needle)
+        # Raw position of the LF of every CRLF, and the same positions after folding: a CR fewer for each before it.
+        self._raw_lf = [length - 1 for length in accumulate(len(part) + 2 for part in data.split(b"\r\n")[:-1])]
+        self._folded_lf = [position - index - 1 for index, position in enumerate(self._raw_lf)]
+
+    def find(self, start: int) -> _Span | None:
+        """Return the first place at or after raw position `start`."""
+        span = super().find(self._folded(start))
+        return None if span is None else _Span(self._raw(span.start), self._raw(span.end))
+
+    def _folded(self, raw: int) -> int:
+        """Map a border between bytes; the one between CR and LF counts as after the line's end."""
+        return raw - bisect_left(self._raw_lf, raw)
+
+    def _raw(self, folded: int) -> int:
+        """Map a border between characters; the border before a folded LF is the one before its CR."""
+        return folded + bisect_left(self._folded_lf, folded)
+
+
+def _matcher(data: bytes, needle: bytes) -> _Matcher:
+    crlf = data.count(b"\r\n")
+    if not crlf:
+        return _Matcher(data, needle)
+    if b"\n" not in needle:
+        # A CR that ends the needle must not take the CR out of a CRLF, which is invisible to the reader.
+        return _Matcher(data, needle, refuse_before_lf=needle.endswith(b"\r"))
+    if crlf == data.count(b"\n"):
+        is_cut_ending = needle.endswith(b"\r")
+        return _Matcher(data, needle.replace(b"\n", b"\r\n"), refuse_before_lf=is_cut_ending)
+    return _FoldingMatcher(data, needle)
+
+
+def _splice(data: bytes, spans: list[_Span], edit: Edit) -> Spliced:
+    new_lines = fold_newlines(edit.new_string).encode().split(b"\n")
+    pieces: list[bytes] = []
+    position = 0
+    for span in spans:
+        pieces.append(data[position : span.start])
+        pieces.append(_with_endings(new_lines, data, span))
+        position = span.end
+    pieces.append(data[position:])
+    return Spliced(
+        data=b"".join(pieces),
+        replacements=len(spans),
+        prefix_bytes=spans[0].start,
+        suffix_bytes=len(data) - spans[-1].end,
+    )
+
+
+def _with_endings(new_lines: list[bytes], data: bytes, span: _Span) -> bytes:
+    """Join the new lines with the endings of the lines they replace; the last one serves for those beyond."""
+    if len(new_lines) == 1:
+        return new_lines[0]
+    endings = list(_endings(data[span.start : span.end])) or [_nearest_ending(data, span)]
+    pieces = [new_lines[0]]
+    for index, line in enumerate(new_lines[1:]):
+        pieces.append(endings[min(index, len(endings) - 1)])
+        pieces.append(line)
+    return b"".join(pieces)
+
+
+def _endings(text: bytes) -> Iterator[bytes]:
+    position = text.find(b"\n")
+    while position >= 0:
+        yield b"\r\n" if text[position - 1 : position] == b"\r" else b"\n"
+        position = text.find(b"\n", position + 1)
+
+
+def _nearest_ending(data: bytes, span: _Span) -> bytes:
+    """Return the ending of the line that `span` is in, else of the line before, else LF."""
+    position = data.find(b"\n", span.end)
+    if position < 0:
+        # find, not rfind: the search backwards is quadratic on long inputs, and a line start is close as a rule.
+        position = _last_newline_before(data, span.start)
+    return b"\r\n" if position > 0 and data[position - 1 : position] == b"\r" else b"\n"
+
+
+def _last_newline_before(data: bytes, end: int) -> int:
+    """Return the position of the last LF before `end`, or -1, looking at blocks from the end."""
+    block = 1 << 16
+    while end > 0:
+        start = max(0, end - block)
+        tail = data[start:end]
+        if b"\n" in tail:
+            return start + len(tail) - 1 - tail[::-1].index(b"\n")
+        end = start
+    return -1

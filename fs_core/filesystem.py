@@ -1,0 +1,397 @@
+"""Text files over any backend: the one place where lock, guard, text and edit come together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from anyio import to_thread
+
+from fs_core.diff import common_affixes, unified_diff
+from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, apply_edit
+from fs_core.errors import (
+    AmbiguousEdit,
+    EditNotFound,
+    NotFound,
+    NotObserved,
+    NotText,
+    Operation,
+    OutOfRange,
+    StaleVersion,
+    TooLarge,
+)
+from fs_core.locks import TargetLocks
+from fs_core.near_names import near_names
+from fs_core.notes import write_notes
+from fs_core.paths import Root, parse_path
+from fs_core.policy import Absent, ObservationPolicy, Present
+from fs_core.protocol import Backend, Capabilities
+from fs_core.text import NotTextFinding, Page, TextScanner, Window, find_not_text, has_lone_surrogate
+from fs_core.types import (
+    Always,
+    FileInfo,
+    FileKind,
+    IfAbsent,
+    IfVersion,
+    Listing,
+    Note,
+    Snapshot,
+    Target,
+    Version,
+    WriteCondition,
+    WriteReceipt,
+)
+
+__all__ = ["BackedFileSystem", "Edited", "PageRead", "Written"]
+
+ATTEMPTS_MAX: Final = 4
+"""How often an operation starts again because the file changed under it, before it is refused as stale."""
+
+DIFF_SOURCE_BYTES_MAX: Final = 4 << 20
+NEAR_NAMES_LISTED_MAX: Final = 1_000
+INLINE_BYTES_MAX: Final = 1 << 20
+"""Up to this size pure work on content runs on the event loop; above it a thread hop is cheaper than the pause."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """One window of a file, the version it is of, and which file it was."""
+
+    target: Target
+    page: Page
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was created or replaced. `diff` is `None` where the old content is no text or too large."""
+
+    target: Target
+    created: bool
+    version: Version
+    size_bytes: int
+    diff: str | None
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A file in which `replacements` places changed."""
+
+    target: Target
+    replacements: int
+    version: Version
+    diff: str
+    notes: tuple[Note, ...]
+
+
+class BackedFileSystem:
+    """The seam over one backend. Safe for concurrent use; changes of one file happen one after another.
+
+    Who may change what is asked of the policy that the caller hands in, inside the target's lock.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._locks = TargetLocks()
+
+    @property
+    def root(self) -> Root:
+        """Return where the workspace begins."""
+        return self._backend.root
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return what the store can do."""
+        return self._backend.capabilities
+
+    async def resolve(self, path: str) -> Target:
+        """Return the identity of the file that `path` names, existing or not.
+
+        Raises:
+            InvalidPath, SandboxDenied: see `fs_core.paths.parse_path`; a link that leads out is denied too.
+            NotFound: the path goes through a regular file, or ends with `/` and names one.
+        """
+        rooted = parse_path(path, self._backend.root)
+        target = await self._backend.resolve(rooted)
+        if rooted.is_directory and rooted.names:
+            info = await self._backend.stat(target)
+            if info is not None and info.kind is not FileKind.DIRECTORY:
+                reason = "is not a directory; write the path without the / at its end"
+                raise NotFound(reason, path=target.display_path, operation="resolve")
+        return target
+
+    async def stat(self, target: Target) -> FileInfo | None:
+        """Return fresh metadata; `None` when nothing is there."""
+        return await self._backend.stat(target)
+
+    async def list(self, target: Target, *, limit: int) -> Listing:
+        """Return up to `limit` entries of a directory, sorted by name."""
+        return await self._backend.list(target, limit=limit)
+
+    async def read(self, target: Target, window: Window, *, policy: ObservationPolicy) -> PageRead:
+        """Return the lines of `window` and the exact number of lines; the whole file is checked to be text.
+
+        Raises:
+            NotFound: nothing is there; similar names of the same directory are attached.
+            NotText: with the offset of the first offence. The owner may replace the file all the same.
+            OutOfRange: the window starts after the last line. Nothing is recorded.
+            StaleVersion: the file kept changing while it was read.
+        """
+        seen_before = policy.observed(target.key)
+        try:
+            result, version, size_bytes = await self._scan(target, window)
+        except NotFound as error:
+            if policy.observed(target.key) is seen_before:
+                policy.record(target.key, Absent())
+            raise await self._with_near_names(error, target) from error
+        is_text = isinstance(result, Page)
+        if is_text and window.first_line > max(result.total_lines, 1):
+            reason = f"has {result.total_lines} lines; line {window.first_line} is past the end"
+            raise OutOfRange(reason, path=target.display_path, operation="read")
+        if policy.observed(target.key) is seen_before:
+            # Else the owner's own write or a later read finished first and knows the newer version.
+            policy.record(target.key, Present(version, is_text=is_text))
+        if not is_text:
+            raise _not_text(result, size_bytes, target, "read")
+        return PageRead(target=target, page=result, version=version)
+
+    async def write(self, target: Target, content: str, *, policy: ObservationPolicy) -> Written:
+        """Create or replace a file with exactly `content`.
+
+        Raises:
+            NotObserved: the file exists and the policy's owner has not read it.
+            StaleVersion: the file is not what the owner last saw.
+            NotText: `content` holds a NUL or a lone surrogate.
+            TooLarge: more than the store's bound.
+        """
+        data = self._encode(content, target)
+        async with self._locks.hold(target.key):
+            condition, before = await self._write_condition(target, policy)
+            receipt = await self._publish_new(target, data, condition)
+            policy.record(target.key, Present(receipt.version))
+        diff, notes = _describe_write(before, data, receipt, target)
+        return Written(
+            target=target,
+            created=receipt.created,
+            version=receipt.version,
+            size_bytes=len(data),
+            diff=diff,
+            notes=receipt.notes + notes,
+        )
+
+    async def edit(self, target: Target, edit: Edit, *, policy: ObservationPolicy) -> Edited:
+        """Replace literal text in an existing file; all other bytes stay.
+
+        The caller has refused an edit that searches for nothing or changes nothing.
+
+        Raises:
+            NotFound: nothing is there and the owner knew of nothing.
+            NotObserved: the policy's owner has not read the file as text.
+            StaleVersion: the file is not what the owner last saw; told before anything is searched.
+            EditNotFound, AmbiguousEdit: the text has no place, or several and `replace_all` is off.
+            NotText: the file, or the new text, is no UTF-8 text.
+        """
+        self._encode(edit.new_string, target)
+        async with self._locks.hold(target.key):
+            seen = await self._seen_for_edit(target, policy)
+            for attempt in range(ATTEMPTS_MAX):
+                before = await self._whole(target, seen)
+                spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023
+                try:
+                    receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
+                except StaleVersion:
+                    # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
+                    if seen is not None or attempt == ATTEMPTS_MAX - 1:
+                        raise
+                else:
+                    policy.record(target.key, Present(receipt.version))
+                    return _edited(target, before.data, spliced, receipt)
+        raise AssertionError("the loop returns or raises")
+
+    def _encode(self, text: str, target: Target) -> bytes:
+        """Return the bytes of a text that may be stored."""
+        if "\0" in text or has_lone_surrogate(text):
+            what = "a NUL character" if "\0" in text else "a lone surrogate"
+            raise NotText(f"the new text holds {what}", path=target.display_path, operation="write")
+        data = text.encode()
+        limit = self._backend.capabilities.write_size_bytes_max
+        if len(data) > limit:
+            reason = f"the new text has {len(data)} bytes; at most {limit} are written"
+            raise TooLarge(reason, path=target.display_path, operation="write")
+        return data
+
+    async def _scan(self, target: Target, window: Window) -> tuple[Page | NotTextFinding, Version, int]:
+        for attempt in range(ATTEMPTS_MAX):
+            scanner = TextScanner(window)
+            try:
+                scanned = await self._backend.scan(target, scanner.feed)
+            except StaleVersion:
+                if attempt == ATTEMPTS_MAX - 1:
+                    raise
+            else:
+                return scanner.finish(), scanned.version, scanned.size_bytes
+        raise AssertionError("the loop returns or raises")
+
+    async def _with_near_names(self, error: NotFound, target: Target) -> NotFound:
+        """Return `error` with what the missing file may be called, as far as its directory can be listed."""
+        parent, _, name = target.display_path.rpartition("/")
+        try:
+            directory = await self._backend.resolve(parse_path(parent or ".", self._backend.root))
+            listing = await self._backend.list(directory, limit=NEAR_NAMES_LISTED_MAX)
+        except Exception as fault:  # noqa: BLE001 - advice only: the fault that matters is already at hand
+            error.add_note(f"no similar names: {fault}")
+            return error
+        names = near_names(name, (entry.name for entry in listing.entries if entry.addressable))
+        return NotFound(error.reason, path=error.path, operation=error.operation, near_names=names)
+
+    async def _write_condition(
+        self, target: Target, policy: ObservationPolicy
+    ) -> tuple[WriteCondition, Snapshot | None]:
+        """Return what the write has to hold against the store, and the old content where it is at hand."""
+        if not policy.requires_observation:
+            return Always(), await self._if_present(target)
+        seen = policy.observed(target.key)
+        if not isinstance(seen, Present):
+            return IfAbsent(), None
+        current, version = await self._current(target, seen)
+        return IfVersion(version), current
+
+    async def _if_present(self, target: Target) -> Snapshot | None:
+        try:
+            return await self._backend.read(target, limit=DIFF_SOURCE_BYTES_MAX)
+        except NotFound:
+            return None
+
+    async def _current(self, target: Target, seen: Present) -> tuple[Snapshot, Version]:
+        """Return the file's beginning and its version, which is the one that was seen."""
+        try:
+            current = await self._backend.read(target, limit=DIFF_SOURCE_BYTES_MAX)
+            version = current.version
+            if not current.is_whole and seen.version.same_content(version) is None:
+                version = (await self._backend.scan(target, _ignore)).version
+        except NotFound as error:
+            raise _deleted(target, "write") from error
+        if not seen.version.same_content(version):
+            raise _changed(target, "write")
+        return current, version
+
+    async def _publish_new(self, target: Target, data: bytes, condition: WriteCondition) -> WriteReceipt:
+        try:
+            return await self._backend.write(target, data, condition=condition)
+        except StaleVersion as error:
+            if isinstance(condition, IfAbsent):
+                reason = "exists and was not read in this session; it was not changed"
+                raise NotObserved(reason, path=target.display_path, operation="write") from error
+            raise
+
+    async def _seen_for_edit(self, target: Target, policy: ObservationPolicy) -> Present | None:
+        """Return what the owner has seen, `None` if that does not matter, or refuse."""
+        if not policy.requires_observation:
+            return None
+        seen = policy.observed(target.key)
+        if isinstance(seen, Present):
+            if seen.is_text:
+                return seen
+            reason = "was read but is no text; only write can replace it"
+        elif await self._backend.stat(target) is None:
+            missing = NotFound("no such file", path=target.display_path, operation="edit")
+            raise await self._with_near_names(missing, target)
+        else:
+            reason = "was not read in this session; it was not changed"
+        raise NotObserved(reason, path=target.display_path, operation="edit")
+
+    async def _whole(self, target: Target, seen: Present | None) -> Snapshot:
+        """Return the whole content, known to be text and to be what was seen."""
+        limit = self._backend.capabilities.write_size_bytes_max
+        try:
+            snapshot = await self._backend.read(target, limit=limit)
+        except NotFound as error:
+            if seen is None:
+                raise await self._with_near_names(error, target) from error
+            raise _deleted(target, "edit") from error
+        if not snapshot.is_whole:
+            reason = f"has {snapshot.size_bytes} bytes; at most {limit} are edited"
+            raise TooLarge(reason, path=target.display_path, operation="edit")
+        if seen is not None and not seen.version.same_content(snapshot.version):
+            raise _changed(target, "edit")
+        finding = await _inline_or_thread(len(snapshot.data), lambda: find_not_text(snapshot.data))
+        if finding is not None:
+            raise _not_text(finding, snapshot.size_bytes, target, "edit")
+        return snapshot
+
+
+def _ignore(data: bytes) -> None:
+    """Take bytes whose digest alone is wanted."""
+    del data
+
+
+async def _inline_or_thread(size_bytes: int, work: Callable[[], T]) -> T:
+    return work() if size_bytes <= INLINE_BYTES_MAX else await to_thread.run_sync(work)
+
+
+def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:
+    outcome = apply_edit(data, edit)
+    match outcome:
+        case Spliced():
+            return outcome
+        case Missing():
+            reason = "old_string does not occur in the file; it was not changed"
+            raise EditNotFound(reason, path=target.display_path, operation="edit")
+        case Ambiguous(places=places, lines=lines):
+            count = f"{places} or more" if places == PLACES_COUNTED_MAX else str(places)
+            where = ", ".join(str(line) for line in lines)
+            reason = (
+                f"old_string has {count} possible places (line {where}); the file was not changed; "
+                "add surrounding lines to make it unique, or set replace_all"
+            )
+            raise AmbiguousEdit(reason, path=target.display_path, operation="edit")
+
+
+def _edited(target: Target, before: bytes, spliced: Spliced, receipt: WriteReceipt) -> Edited:
+    diff = unified_diff(
+        before,
+        spliced.data,
+        path=target.display_path,
+        prefix_bytes=spliced.prefix_bytes,
+        suffix_bytes=spliced.suffix_bytes,
+    )
+    return Edited(
+        target=target,
+        replacements=spliced.replacements,
+        version=receipt.version,
+        diff=diff,
+        notes=receipt.notes,
+    )
+
+
+def _describe_write(
+    before: Snapshot | None, data: bytes, receipt: WriteReceipt, target: Target
+) -> tuple[str | None, tuple[Note, ...]]:
+    if receipt.created:
+        old = b""
+    elif before is None or not before.is_whole or find_not_text(before.data) is not None:
+        return None, ()
+    else:
+        old = before.data
+    if len(data) > DIFF_SOURCE_BYTES_MAX:
+        return None, ()
+    prefix, suffix = common_affixes(old, data)
+    diff = unified_diff(old, data, path=target.display_path, prefix_bytes=prefix, suffix_bytes=suffix)
+    return diff, write_notes(old, data)
+
+
+def _changed(target: Target, operation: Operation) -> StaleVersion:
+    reason = "changed since it was read; nothing was written"
+    return StaleVersion(reason, path=target.display_path, operation=operation)
+
+
+def _deleted(target: Target, operation: Operation) -> StaleVersion:
+    reason = "was deleted since it was read; nothing was written"
+    return StaleVersion(reason, path=target.display_path, operation=operation)
+
+
+def _not_text(finding: NotTextFinding, size_bytes: int, target: Target, operation: Operation) -> NotText:
+    reason = f"is not UTF-8 text: byte {finding.offset} of {size_bytes}; {finding.reason}"
+    return NotText(reason, path=target.display_path, operation=operation)
