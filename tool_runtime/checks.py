@@ -1,0 +1,157 @@
+"""Checking a JSON text against a pydantic model or a JSON Schema, strictly, with every mismatch found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from tool_runtime.payload import JsonObject, NotJsonError, decode, path_text
+from tool_runtime.schema import model_schema, property_names
+
+__all__ = ["Checker", "MismatchError", "ModelChecker", "Path", "Problem", "checker_for", "shown", "unknown_key"]
+
+Path = tuple[str | int, ...]
+
+_SHOWN_CHARS_MAX = 60
+
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+ModelT_co = TypeVar("ModelT_co", bound=BaseModel, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a value.
+
+    Attributes:
+        path: Where, from the root of the value.
+        message: What, as one clause.
+        integer_expected: Whether an integer would have been right there.
+    """
+
+    path: Path
+    message: str
+    integer_expected: bool = False
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path)}: {self.message}" if self.path else self.message
+
+
+class MismatchError(ValueError):
+    """Raised when a value does not match its schema; carries every problem."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+class Checker(Protocol[ValueT_co]):
+    """A compiled schema."""
+
+    @property
+    def schema(self) -> JsonObject:
+        """The JSON Schema; shared, so copy it before handing it out."""
+        ...
+
+    def parse(self, payload: bytes) -> ValueT_co:
+        """Return the value of a JSON text that matches.
+
+        Raises:
+            MismatchError: It does not match.
+        """
+        ...
+
+
+def checker_for(source: type[BaseModel] | Mapping[str, JsonValue]) -> Checker[Any]:
+    """Compile a model, or a JSON Schema (draft 2020-12 unless it names another).
+
+    Raises:
+        ValueError: The mapping is not a valid JSON Schema.
+    """
+    if isinstance(source, type):
+        return ModelChecker(source)
+    # Only mounted tools bring a bare schema, and the library takes a tenth of a second to load.
+    from tool_runtime._schema_checker import SchemaChecker
+
+    return SchemaChecker(source)
+
+
+class ModelChecker(Generic[ModelT_co]):
+    """Checks with a pydantic model: JSON types taken strictly, unknown keys refused at every level."""
+
+    def __init__(self, model: type[ModelT_co]) -> None:
+        self.schema = model_schema(model)
+        self._model = model
+
+    def parse(self, payload: bytes) -> ModelT_co:
+        """Return the model instance; see `Checker.parse`."""
+        try:
+            return self._model.model_validate_json(payload, strict=True, extra="forbid")
+        except ValidationError as error:
+            raise MismatchError(self._problems(payload, error)) from error
+
+    def _problems(self, payload: bytes, error: ValidationError) -> list[Problem]:
+        try:
+            value = decode(payload)
+        except NotJsonError as fault:
+            return [Problem((), str(fault))]
+        grouped: dict[Path, list[ErrorDetails]] = {}
+        for detail in error.errors(include_url=False, include_context=False):
+            grouped.setdefault(_path(value, detail), []).append(detail)
+        return [self._problem(path, details) for path, details in grouped.items()]
+
+    def _problem(self, path: Path, details: Sequence[ErrorDetails]) -> Problem:
+        kinds = {detail["type"] for detail in details}
+        if "extra_forbidden" in kinds:
+            return Problem(path, unknown_key(property_names(self.schema, path[:-1])))
+        if "missing" in kinds:
+            return Problem(path, "is required")
+        # A union reports one error per member at the same place: any of them would do.
+        wanted = " or ".join(dict.fromkeys(_clause(detail) for detail in details))
+        return Problem(path, f"{wanted}, got {shown(details[0]['input'])}", integer_expected="int_type" in kinds)
+
+
+def unknown_key(known: Sequence[str]) -> str:
+    """Return the clause for a key that nothing declares."""
+    return f"unknown key, known: {', '.join(known)}" if known else "unknown key, none is known here"
+
+
+def shown(value: object) -> str:
+    """Return a short, one-line form of a value for a message."""
+    if isinstance(value, str):
+        if len(value) > _SHOWN_CHARS_MAX:
+            return f"a string of {len(value)} characters"
+        return f'"{value}"' if value.isprintable() else ascii(value)
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    text = "null" if value is None else str(value)
+    return text.lower() if isinstance(value, bool) else text[:_SHOWN_CHARS_MAX]
+
+
+def _clause(detail: ErrorDetails) -> str:
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if message.startswith("Input should "):
+        return f"must {message.removeprefix('Input should ')}"
+    return message
+
+
+def _path(value: JsonValue, detail: ErrorDetails) -> Path:
+    """Return the part of an error's location that exists in the value: unions and keys add parts that do not."""
+    path: list[str | int] = []
+    node: object = value
+    for part in detail["loc"]:
+        if isinstance(node, dict) and part in node:
+            node = cast("dict[object, object]", node)[part]
+        elif isinstance(node, list) and isinstance(part, int):
+            node = cast("list[object]", node)[part]
+        else:
+            continue
+        path.append(part)
+    if detail["type"] == "missing":
+        path.append(detail["loc"][-1])
+    return tuple(path)

@@ -1,0 +1,43 @@
+"""The system prompt: named sections with an order, assembled to the same bytes for the same set of sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tool_runtime.scopes import Disposer, ScopedTable, ScopeId, ScopeTree
+
+__all__ = ["SystemPrompt"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Section:
+    text: str
+    order: int
+
+
+class SystemPrompt:
+    """Sections of the prompt; one in an inner scope shadows that of the same name outside."""
+
+    def __init__(self, scopes: ScopeTree) -> None:
+        self._scopes = scopes
+        self._sections = ScopedTable[_Section]("prompt section")
+
+    def add(self, name: str, text: str, *, order: int = 0, scope: ScopeId | None = None) -> Disposer:
+        """Add a section; an empty text hides the outer section of that name.
+
+        Raises:
+            DuplicateNameError: The scope has a section of that name.
+        """
+        return self._sections.add(name, _Section(text, order), self._scopes.resolved(scope))
+
+    def text(self, scope: ScopeId | None = None) -> str:
+        """Return the sections a scope sees, by order and then by name, with one empty line between them."""
+        seen: dict[str, _Section] = {}
+        for ancestor in reversed(self._scopes.lineage(scope)):
+            seen.update(self._sections.own(ancestor))
+        ordered = sorted(seen.items(), key=lambda item: (item[1].order, item[0]))
+        return "\n\n".join(section.text for _, section in ordered if section.text)
+
+    def drop(self, scopes: tuple[ScopeId, ...]) -> None:
+        """Forget the sections of closed scopes."""
+        self._sections.drop(scopes)

@@ -1,0 +1,177 @@
+"""What a tool is, what a call of it is, and what its body is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, JsonValue
+
+from tool_runtime.arguments import call_text, check_arguments
+from tool_runtime.checks import Checker, MismatchError, checker_for
+from tool_runtime.payload import JsonObject, detached, encode
+from tool_runtime.results import TextBlock, ToolResult
+from tool_runtime.scopes import ScopeId
+
+if TYPE_CHECKING:
+    from tool_runtime.runtime import ToolRuntime
+
+__all__ = ["Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
+
+ArgsT = TypeVar("ArgsT", bound=BaseModel | JsonObject)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnnotations:
+    """Hints for hosts and approval gates, with the meaning MCP gives them; the defaults assume the worst.
+
+    Attributes:
+        read_only: It changes nothing.
+        destructive: It may overwrite or remove, not only add.
+        idempotent: Repeating a call changes nothing more.
+        open_world: It reaches beyond this system.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A request to run a tool.
+
+    Attributes:
+        name: Exact name of the tool.
+        arguments: Its arguments; copied before anything else happens, so the caller may change them afterwards.
+        id: Identifies the call among the calls of its turn.
+        parent_id: The call inside which this one was made.
+    """
+
+    name: str
+    arguments: Mapping[str, JsonValue]
+    id: str
+    parent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What the body of a tool knows about its call.
+
+    Attributes:
+        call_id: Id of the call.
+        parent_id: Id of the call around it.
+        scope: The scope that the call sees tools from.
+        runtime: The runtime that runs it.
+        owner: Whatever the caller of `ToolRuntime.execute` gave: the one on whose behalf the tool acts.
+    """
+
+    call_id: str
+    parent_id: str | None
+    scope: ScopeId
+    runtime: ToolRuntime
+    owner: object
+    _nested: Iterator[int] = field(default_factory=lambda: count(1), init=False, repr=False)
+
+    async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
+        """Run another tool through the whole pipeline, in the same scope and for the same owner."""
+        call = ToolCall(name, arguments, id=f"{self.call_id}.{next(self._nested)}", parent_id=self.call_id)
+        return await self.runtime.execute(call, scope=self.scope, owner=self.owner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSchema:
+    """What a model or a client is told of a tool; a copy that shares nothing with the registry."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    output: JsonObject
+    annotations: ToolAnnotations
+
+
+def _never(_args: object) -> bool:
+    return False
+
+
+def _nothing(_args: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class Tool(Generic[ArgsT]):
+    """A named capability. Two tools are equal only if they are the same object, so one may key a cache.
+
+    Attributes:
+        name: What a call names.
+        description: For the model.
+        parameters: A pydantic model, or a JSON Schema, whose arguments then arrive as a dict.
+        output: Model or JSON Schema of the structured value.
+        execute: The body. It returns the structured value, or the result of a nested call to hand it on as its own;
+            it raises `ToolError` to fail with a code of its own.
+        render: Pure; what the model is shown of a value.
+        concurrency_safe: Whether a call may overlap with other safe calls of its turn.
+        concurrency_key: What an unsafe call works on: calls with different keys may overlap, None overlaps with none.
+        delegates_to: Name and arguments of the call that a call stands for; it is then scheduled as that one.
+        timeout_s: Bound on the body, in seconds.
+        example: Arguments of a right call, shown when a call is refused.
+        annotations: Hints.
+        accepts: `parameters`, compiled.
+        returns: `output`, compiled.
+
+    Raises:
+        ValueError: On construction: no name, a timeout that is not positive, an invalid schema, or an example that
+            does not match the parameters.
+    """
+
+    name: str
+    description: str
+    parameters: type[ArgsT] | Mapping[str, JsonValue]
+    output: type[BaseModel] | Mapping[str, JsonValue]
+    execute: Callable[[ArgsT, ToolContext], Awaitable[JsonValue | ToolResult]]
+    render: Callable[[ArgsT, JsonValue], Sequence[TextBlock]]
+    concurrency_safe: Callable[[ArgsT], bool] = _never
+    concurrency_key: Callable[[ArgsT], str | None] = _nothing
+    delegates_to: Callable[[ArgsT], tuple[str, Mapping[str, JsonValue]] | None] = _nothing
+    timeout_s: float | None = None
+    example: Mapping[str, JsonValue] | None = None
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    accepts: Checker[ArgsT] = field(init=False, repr=False)
+    returns: Checker[Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a tool needs a name")
+        if self.timeout_s is not None and self.timeout_s <= 0:
+            raise ValueError(f"{self.name}: timeout_s must be positive, got {self.timeout_s:g}")
+        try:
+            object.__setattr__(self, "accepts", checker_for(cast("type[BaseModel] | JsonObject", self.parameters)))
+            object.__setattr__(self, "returns", checker_for(self.output))
+            if self.example is not None:
+                check_arguments(self.accepts, encode(self.example))
+        except MismatchError as error:
+            raise ValueError(f"{self.name}: the example is not a right call: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+    def schema(self) -> ToolSchema:
+        """Return a detached description."""
+        return ToolSchema(
+            name=self.name,
+            description=self.description,
+            parameters=cast("JsonObject", detached(self.accepts.schema)),
+            output=cast("JsonObject", detached(self.returns.schema)),
+            annotations=self.annotations,
+        )
+
+    def usage(self) -> str:
+        """Return one sentence that shows a right call, or the keys if the tool came without an example."""
+        if self.example is not None:
+            return f"A right call: {call_text(self.name, self.example)}"
+        required = cast("list[str]", self.accepts.schema.get("required", []))
+        properties = cast("JsonObject", self.accepts.schema.get("properties", {}))
+        keys = [f"{key} (required)" if key in required else key for key in properties]
+        return f"It takes: {', '.join(keys) or 'no arguments'}"
