@@ -21,6 +21,9 @@ class LocalOptions(_Options):
 
     fsync: bool = Field(default=True, description="flush file and directory before a write is reported")
     lock_timeout_s: PositiveFloat = Field(default=30.0, description="wait for another process's write of the same file")
+    lock_directory: Path | None = Field(
+        default=None, description="shared by all processes that write one tree; /tmp/seamfs-UID by default"
+    )
 
 
 class S3Options(_Options):

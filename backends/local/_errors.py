@@ -1,0 +1,51 @@
+"""The one place where errors of the operating system become errors of the seam."""
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+from fs_core.errors import (
+    FsError,
+    InvalidPath,
+    IoFault,
+    NoSpace,
+    NotFound,
+    NotRegularFile,
+    Operation,
+    PermissionDenied,
+    TooLarge,
+    Unavailable,
+)
+
+__all__ = ["mapped_errors"]
+
+_BY_ERRNO: Final[dict[int, tuple[type[FsError], str]]] = {
+    errno.ENOENT: (NotFound, "no such file or directory"),
+    errno.ENOTDIR: (NotFound, "no such file: a part of the path is no directory"),
+    errno.EISDIR: (NotRegularFile, "is a directory"),
+    errno.ENXIO: (NotRegularFile, "is not a regular file"),
+    errno.EACCES: (PermissionDenied, "permission denied"),
+    errno.EPERM: (PermissionDenied, "operation not permitted"),
+    errno.EROFS: (PermissionDenied, "the file system is read-only"),
+    errno.ENOSPC: (NoSpace, "no space left on the device; nothing was changed"),
+    errno.EDQUOT: (NoSpace, "the disk quota is used up; nothing was changed"),
+    errno.EFBIG: (TooLarge, "larger than the file system allows"),
+    errno.ENAMETOOLONG: (InvalidPath, "the name is too long for the file system"),
+    errno.ELOOP: (InvalidPath, "the symbolic links form a loop"),
+    errno.EILSEQ: (InvalidPath, "the file system does not accept this name"),
+    errno.ETIMEDOUT: (Unavailable, "the file system did not answer in time"),
+    errno.ESTALE: (Unavailable, "the network file system lost track of the file; try again"),
+    errno.EMFILE: (Unavailable, "too many files are open in this process; try again"),
+    errno.ENFILE: (Unavailable, "too many files are open on this machine; try again"),
+}
+
+
+@contextmanager
+def mapped_errors(path: str, operation: Operation) -> Generator[None]:
+    """Turn `OSError` into the `FsError` that says the same on every backend."""
+    try:
+        yield
+    except OSError as error:
+        kind, reason = _BY_ERRNO.get(error.errno or 0, (IoFault, f"input/output fault: {error.strerror or error}"))
+        raise kind(reason, path=path, operation=operation, retryable=kind is Unavailable) from error

@@ -1,0 +1,194 @@
+"""The directory tree below the root: links resolved by name, then every directory opened without following any.
+
+A path is resolved first, which gives a file its identity. To open it, the resolved names are walked again from the
+root's own descriptor and no name on the way may be a link by then, so a directory that is swapped for a link between
+the two steps never leads outside.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, SandboxDenied
+
+__all__ = ["Names", "Tree", "open_regular", "regular_or_refuse"]
+
+Names = tuple[str, ...]
+
+LINKS_FOLLOWED_MAX: Final = 40
+_DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_WALK: Final = _DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)  # needs only search permission, where the kernel can
+
+
+class Tree:
+    """An opened root directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.real = root.resolve(strict=True)
+        self._fd = os.open(self.real, _WALK)
+
+    def close(self) -> None:
+        """Release the root."""
+        os.close(self._fd)
+
+    def locate(self, names: Names, *, path: str) -> Names:
+        """Return where `names` really is below the root, links followed; what does not exist keeps its name.
+
+        Raises:
+            SandboxDenied: a link leads out of the root.
+            InvalidPath: more than `LINKS_FOLLOWED_MAX` links.
+            NotFound: the path goes through a regular file.
+        """
+        done: list[str] = []
+        pending = list(reversed(names))
+        links = 0
+        while pending:
+            name = pending.pop()
+            if name in {"", "."}:
+                continue
+            if name == "..":
+                done = self._one_up(done, pending, path=path)
+                continue
+            done.append(name)
+            text = self._link_text(done, path=path)
+            if text is None:
+                continue
+            links += 1
+            if links > LINKS_FOLLOWED_MAX:
+                raise InvalidPath("the symbolic links form a loop", path=path, operation="resolve")
+            done.pop()
+            if text.startswith("/"):
+                done = []
+                text = "/".join(self._inside(Path(text), path=path))
+            pending.extend(reversed(text.split("/")))
+        return tuple(done)
+
+    def _one_up(self, done: list[str], pending: list[str], *, path: str) -> list[str]:
+        """Follow the `..` of a link; above the root it may still come back in."""
+        if done:
+            return done[:-1]
+        outside = self.real.parent.joinpath(*reversed(pending))
+        pending[:] = list(reversed(self._inside(outside, path=path)))
+        return []
+
+    def _inside(self, absolute: Path, *, path: str) -> Names:
+        """Return `absolute` below the root, or refuse."""
+        for candidate in (absolute, _resolved(absolute, path=path)):
+            if candidate.is_relative_to(self.real) and ".." not in candidate.parts:
+                return candidate.relative_to(self.real).parts
+        raise SandboxDenied(f"a symbolic link leads out of the root {self.real}", path=path, operation="resolve")
+
+    def _link_text(self, names: list[str], *, path: str) -> str | None:
+        try:
+            return os.readlink("/".join(names), dir_fd=self._fd)
+        except OSError as error:
+            if error.errno in {errno.EINVAL, errno.ENOENT}:  # no link, or nothing there
+                return None
+            if error.errno == errno.ENOTDIR:
+                reason = f"no such file: {'/'.join(names[:-1])} is not a directory"
+                raise NotFound(reason, path=path, operation="resolve") from error
+            raise
+
+    @contextmanager
+    def parent(self, names: Names, *, path: str, operation: Operation) -> Generator[int]:
+        """Give a descriptor of the directory that holds the last of `names`, opened without following a link."""
+        fd = os.dup(self._fd)
+        try:
+            for name in names[:-1]:
+                fd = _step(fd, name, path=path, operation=operation)
+            yield fd
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def made_parent(self, names: Names, *, path: str) -> Generator[tuple[int, list[str]]]:
+        """As `parent`, but missing directories are made; give them as paths from the root, topmost first.
+
+        If the block fails, the made directories are removed again, as far as nobody has used them meanwhile.
+        """
+        made: list[str] = []
+        fd = os.dup(self._fd)
+        try:
+            for depth, name in enumerate(names[:-1], start=1):
+                try:
+                    os.mkdir(name, dir_fd=fd)
+                    made.append("/".join(names[:depth]))
+                except FileExistsError:
+                    pass  # the usual case, and the race of two writers
+                fd = _step(fd, name, path=path, operation="write")
+            yield fd, made
+        except BaseException:
+            self._remove(made)
+            raise
+        finally:
+            os.close(fd)
+
+    def sync_directories(self, made: list[str]) -> None:
+        """Flush the directories that hold the entries of `made`."""
+        for directory in made:
+            parent = directory.rpartition("/")[0] or "."
+            fd = os.open(parent, os.O_RDONLY | _DIRECTORY, dir_fd=self._fd)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def _remove(self, made: list[str]) -> None:
+        for directory in reversed(made):
+            try:
+                os.rmdir(directory, dir_fd=self._fd)
+            except OSError:
+                return  # somebody else has put something there; it is theirs now
+
+
+def _resolved(absolute: Path, *, path: str) -> Path:
+    try:
+        return absolute.resolve()
+    except RuntimeError as error:  # what pathlib of Python 3.11 and 3.12 raises for a loop
+        raise InvalidPath("the symbolic links form a loop", path=path, operation="resolve") from error
+
+
+def _step(fd: int, name: str, *, path: str, operation: Operation) -> int:
+    """Open the directory `name` in `fd` and close `fd`."""
+    try:
+        below = os.open(name, _WALK, dir_fd=fd)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(fd, name):
+            reason = "a directory was replaced by a symbolic link while it was opened"
+            raise SandboxDenied(reason, path=path, operation=operation) from error
+        raise
+    os.close(fd)
+    return below
+
+
+def _is_link(fd: int, name: str) -> bool:
+    return stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+
+
+def regular_or_refuse(status: os.stat_result, *, path: str, operation: Operation) -> None:
+    """Raise unless `status`, taken without following a link, is of a regular file."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        reason = "was replaced by a symbolic link while it was opened"
+        raise SandboxDenied(reason, path=path, operation=operation)
+    what = "a directory" if stat.S_ISDIR(mode) else "a FIFO, socket or device"
+    raise NotRegularFile(f"is {what}, not a regular file", path=path, operation=operation)
+
+
+def open_regular(parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file in the directory `parent`, never blocking on a FIFO or device and never following a link."""
+    # Looked at before it is opened, since opening a device can have effects; and again on the descriptor.
+    regular_or_refuse(os.stat(name, dir_fd=parent, follow_symlinks=False), path=path, operation=operation)
+    fd = os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        regular_or_refuse(os.fstat(fd), path=path, operation=operation)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
