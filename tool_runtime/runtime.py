@@ -137,6 +137,10 @@ class ToolRuntime:
 
         return await run_in_lanes(submissions, self._lane, run, overlap_max=self._overlap_max)
 
+    def lane(self, call: ToolCall, *, scope: ScopeId | None = None) -> Lane:
+        """Return what a call may overlap with, for a caller that gets its calls one by one instead of in turns."""
+        return self._lane(Submission.of(call, scope=scope, owner=None))
+
     def _lane(self, submission: Submission) -> Lane:
         try:
             for _ in range(_DELEGATIONS_MAX):

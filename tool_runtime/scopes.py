@@ -45,9 +45,10 @@ class ScopeTree:
         """Close a scope and everything inside it; return all that were closed.
 
         Raises:
+            UnknownScopeError: The scope is not open.
             ValueError: The scope is the global one.
         """
-        if scope == GLOBAL:
+        if self.resolved(scope) == GLOBAL:
             raise ValueError("the global scope cannot be closed")
         closed = tuple(inner for inner in self._parents if scope in self.lineage(inner))
         for inner in closed:

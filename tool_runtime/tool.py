@@ -101,7 +101,8 @@ def _nothing(_args: object) -> None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+# No slots: a frozen class with slots cannot be created through its generic alias, as `Tool[Args](...)`.
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool(Generic[ArgsT]):
     """A named capability. Two tools are equal only if they are the same object, so one may key a cache.
 

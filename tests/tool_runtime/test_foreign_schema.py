@@ -1,0 +1,108 @@
+"""Tools whose parameters come as a bare JSON Schema."""
+
+from typing import cast
+
+import pytest
+from pydantic import JsonValue
+from referencing.exceptions import Unresolvable
+
+from tool_runtime.arguments import check_arguments
+from tool_runtime.checks import MismatchError, checker_for
+from tool_runtime.payload import JsonObject, encode
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "limit": {"type": "integer", "minimum": 1},
+        "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "either": {"type": ["integer", "null"]},
+        "kind": {"enum": ["a", "b"]},
+        "inner": {"type": "object", "required": ["x", "y"], "properties": {"x": {"type": "boolean"}}},
+    },
+    "patternProperties": {"^x-": {}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+def parsed(arguments: JsonValue) -> JsonValue:
+    value, _payload = check_arguments(checker_for(SCHEMA), encode(arguments))
+    return value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        ({"path": "p", "limit": 3}, {"path": "p", "limit": 3}),
+        ({"path": "p", "limit": "3"}, {"path": "p", "limit": 3}),
+        ({"path": "p", "maybe": "3"}, {"path": "p", "maybe": 3}),
+        ({"path": "p", "either": "3"}, {"path": "p", "either": 3}),
+        ({"path": "p", "limit": 3.0}, {"path": "p", "limit": 3}),
+        ({"path": "12"}, {"path": "12"}),
+        ({"path": "p", "x-free": [1]}, {"path": "p", "x-free": [1]}),
+    ],
+)
+def test_right_arguments_arrive_as_plain_values(arguments: JsonValue, value: JsonValue) -> None:
+    assert parsed(arguments) == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "path: is required"),
+        ({"path": 1}, "path: must be of type string, got 1"),
+        ({"path": "p", "limit": True}, "limit: must be of type integer, got true"),
+        ({"path": "p", "limit": 1.5}, "limit: must be of type integer, got 1.5"),
+        ({"path": "p", "limit": "1.5"}, 'limit: must be of type integer, got "1.5"'),
+        ({"path": "p", "limit": "0"}, "limit: must match minimum 1, got 0"),
+        ({"path": "p", "kind": "c"}, "kind: must match enum ['a', 'b'], got \"c\""),
+        ({"path": "p", "maybe": "x"}, 'maybe: must be of type integer or must be of type null, got "x"'),
+        (
+            {"path": "p", "colour": 1},
+            "colour: unknown key, known: path, limit, maybe, either, kind, inner",
+        ),
+        ({"path": "p", "inner": {}}, "inner.x: is required; inner.y: is required"),
+        ([], "must be of type object, got an array"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_path_and_reason(arguments: JsonValue, message: str) -> None:
+    with pytest.raises(MismatchError) as caught:
+        parsed(arguments)
+    assert str(caught.value) == message
+
+
+def test_every_offending_path_is_listed_at_once() -> None:
+    with pytest.raises(MismatchError) as caught:
+        parsed({"limit": "x", "colour": 1})
+    assert {str(problem).split(":")[0] for problem in caught.value.problems} == {"path", "limit", "colour"}
+
+
+def test_a_long_limit_is_shortened() -> None:
+    with pytest.raises(MismatchError) as caught:
+        checker_for({"enum": ["x" * 1000]}).parse(b"1")
+    assert len(str(caught.value)) < 200
+
+
+def test_a_text_nested_too_deep_is_refused() -> None:
+    with pytest.raises(MismatchError, match="recursion limit"):
+        checker_for({}).parse(b"[" * 500 + b"]" * 500)
+
+
+def test_an_invalid_schema_is_refused_when_compiled() -> None:
+    with pytest.raises(ValueError, match="not a valid JSON Schema"):
+        checker_for({"type": "nonsense"})
+
+
+def test_a_remote_reference_is_never_fetched() -> None:
+    checker = checker_for({"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
+    with pytest.raises(Unresolvable):
+        checker.parse(b'{"a": 1}')
+
+
+def test_the_schema_is_copied_when_compiled() -> None:
+    source = cast("JsonObject", {"type": "object", "properties": {"a": {"type": "string"}}})
+    checker = checker_for(source)
+    cast("JsonObject", source["properties"]).clear()
+    with pytest.raises(MismatchError):
+        checker.parse(b'{"a": 1}')
