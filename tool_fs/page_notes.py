@@ -1,0 +1,63 @@
+"""What a reader of a page cannot see in its text: said beside it, so that the text itself stays raw."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from fs_core.text import Page
+from tool_fs.values import NoteValue
+
+__all__ = ["page_notes"]
+
+_LINES_NAMED_MAX: Final = 5
+_CHARACTERS_NAMED_MAX: Final = 4
+
+# Control characters but tab; soft hyphen; zero-width, direction and other format characters; tags. The zero-width
+# joiner and non-joiner are left out: emoji and several scripts are written with them.
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_CONTROL_NAMES: Final = {"\r": "CARRIAGE RETURN", "\x0b": "LINE TABULATION", "\x0c": "FORM FEED", "\x1b": "ESCAPE"}
+
+
+def page_notes(page: Page) -> list[NoteValue]:
+    """Return the notes of one page."""
+    return [*_cut_lines(page), *_endings(page), *_unseen_characters(page)]
+
+
+def _cut_lines(page: Page) -> Iterator[NoteValue]:
+    cut = [line for line in page.lines if line.is_cut]
+    for line in cut[:_LINES_NAMED_MAX]:
+        text = f"line {line.number} is cut: {len(line.text)} of its {line.length_chars} characters are shown"
+        yield NoteValue(kind="line_cut", text=text)
+    if len(cut) > _LINES_NAMED_MAX:
+        yield NoteValue(kind="line_cut", text=f"{len(cut) - _LINES_NAMED_MAX} more lines are cut")
+
+
+def _endings(page: Page) -> Iterator[NoteValue]:
+    if page.has_cr_only_endings:
+        yield NoteValue(kind="cr_only", text="the file's only line endings are CR, so it counts as one line")
+    if page.next_line is None and page.total_lines > 0 and not page.has_final_newline:
+        yield NoteValue(kind="no_final_newline", text="the last line has no newline at its end")
+
+
+def _unseen_characters(page: Page) -> Iterator[NoteValue]:
+    found = [(line.number, names) for line in page.lines if (names := _unseen_in(line.text))]
+    for number, names in found[:_LINES_NAMED_MAX]:
+        yield NoteValue(kind="unseen_characters", text=f"line {number} holds {', '.join(names)}")
+    if len(found) > _LINES_NAMED_MAX:
+        text = f"{len(found) - _LINES_NAMED_MAX} more lines hold control or invisible characters"
+        yield NoteValue(kind="unseen_characters", text=text)
+
+
+def _unseen_in(text: str) -> list[str]:
+    characters = list(dict.fromkeys(_UNSEEN.findall(text)))
+    names = [_named(character) for character in characters[:_CHARACTERS_NAMED_MAX]]
+    return [*names, "and others"] if len(characters) > _CHARACTERS_NAMED_MAX else names
+
+
+def _named(character: str) -> str:
+    name = _CONTROL_NAMES.get(character) or unicodedata.name(character, "control character")
+    return f"U+{ord(character):04X} {name}"

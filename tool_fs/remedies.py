@@ -1,0 +1,40 @@
+"""Errors of the seam as failures of a tool: the code stays, what to do next is added."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from fs_core.errors import ErrorCode, FsError, NotFound, quote_path
+from tool_runtime import ToolError
+
+__all__ = ["tool_errors"]
+
+_REMEDIES = {
+    ErrorCode.STALE_VERSION: "Read the file again, then retry.",
+    ErrorCode.NOT_OBSERVED: "Read the file first, then retry.",
+    ErrorCode.EDIT_NOT_FOUND: "Copy old_string exactly from what read shows, without line numbers.",
+    ErrorCode.OUTCOME_UNKNOWN: "Read the file to see whether the change is there before repeating it.",
+    ErrorCode.NO_SPACE: "Free space on the store, then retry.",
+}
+
+
+@contextmanager
+def tool_errors(requested_path: str) -> Generator[None]:
+    """Turn an `FsError` into the `ToolError` that the model is shown."""
+    try:
+        yield
+    except FsError as error:
+        parts = [f"{error}.", _REMEDIES.get(error.code, ""), _names(error), _expansion(error, requested_path)]
+        message = " ".join(part for part in parts if part)
+        raise ToolError(error.code, message, retryable=error.retryable) from error
+
+
+def _names(error: FsError) -> str:
+    if not isinstance(error, NotFound) or not error.near_names:
+        return ""
+    return f"Similar names there: {', '.join(quote_path(name) for name in error.near_names)}."
+
+
+def _expansion(error: FsError, requested_path: str) -> str:
+    if isinstance(error, NotFound) and requested_path.startswith(("~", "$")):
+        return "~ and $VARIABLES are not expanded; paths are relative to the root."
+    return ""

@@ -1,0 +1,159 @@
+"""The three tools, ready to register. Their owner is a `FileSession`."""
+
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from fs_core.errors import FsError
+from fs_core.filesystem import PageRead
+from fs_core.paths import Root, parse_path
+from fs_core.session import FileSession
+from fs_core.text import Window
+from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs
+from tool_fs.limits import ReadLimits
+from tool_fs.page_notes import page_notes
+from tool_fs.remedies import tool_errors
+from tool_fs.render import render_edit, render_read, render_write
+from tool_fs.values import EditValue, NoteValue, ReadLine, ReadValue, WriteValue, note_values, version_text
+from tool_runtime import TextBlock, Tool, ToolAnnotations, ToolContext
+
+__all__ = ["file_tools"]
+
+_READ: Final = (
+    "Read a UTF-8 text file, or a part of it. Returns its lines as `N: text`, and where to continue if there are more. "
+    "offset is the first line, counting from 1; limit is the number of lines. "
+    "Line numbers are no part of the file."
+)
+_WRITE: Final = (
+    "Create a file, or replace the whole content of one. Creating a file needs no read; missing directories are made. "
+    "Before an existing file is replaced it must have been read, written or edited in this session (any part counts), "
+    "and it must not have changed since; otherwise nothing is written. To change a part of a file use edit."
+)
+_EDIT: Final = (
+    "Replace text in an existing file. old_string is matched literally, whitespace and letter case included, and must "
+    "occur exactly once unless replace_all is true. The file must have been read, written or edited in this session "
+    "(any part counts) and must not have changed since; otherwise nothing is written. All other bytes stay as they are."
+)
+
+
+def file_tools(*, limits: ReadLimits | None = None, read_only: bool = False) -> tuple[Tool[Any], ...]:
+    """Return read, write and edit, or read alone. The caller of the runtime passes a `FileSession` as owner."""
+    tools = (_read_tool(limits or ReadLimits()), _write_tool(), _edit_tool())
+    return tools[:1] if read_only else tools
+
+
+def _session(context: ToolContext) -> FileSession:
+    if not isinstance(context.owner, FileSession):
+        raise TypeError(f"the file tools act for a FileSession, not for a {type(context.owner).__name__}")
+    return context.owner
+
+
+def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
+    async def execute(args: ReadArgs, context: ToolContext) -> JsonValue:
+        window = Window(
+            first_line=args.offset or 1,
+            lines_max=min(args.limit or limits.max_lines, limits.max_lines),
+            line_chars_max=limits.max_line_chars,
+            bytes_max=limits.max_page_bytes,
+        )
+        with tool_errors(args.file_path):
+            read = await _session(context).read(args.file_path, window)
+        value = _read_value(read, window, clamped=_clamped(args, limits))
+        lines = [line.model_dump(exclude_none=True) for line in value.lines]
+        return {**value.model_dump(mode="json", exclude={"lines"}), "lines": lines}
+
+    return Tool(
+        name="read",
+        description=_READ,
+        parameters=ReadArgs,
+        output=ReadValue,
+        execute=execute,
+        render=lambda _, value: [TextBlock(render_read(ReadValue.model_validate(value)))],
+        concurrency_safe=lambda _: True,
+        example={"file_path": "src/main.py", "offset": 1, "limit": 200},
+        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True),
+    )
+
+
+def _clamped(args: ReadArgs, limits: ReadLimits) -> list[NoteValue]:
+    if args.limit is None or args.limit <= limits.max_lines:
+        return []
+    text = f"limit {args.limit} is more than a page holds; at most {limits.max_lines} lines are shown at once"
+    return [NoteValue(kind="limit_clamped", text=text)]
+
+
+def _read_value(read: PageRead, window: Window, *, clamped: list[NoteValue]) -> ReadValue:
+    page = read.page
+    return ReadValue(
+        path=read.target.display_path,
+        offset=window.first_line,
+        lines=[
+            ReadLine(number=line.number, text=line.text, length=line.length_chars if line.is_cut else None)
+            for line in page.lines
+        ],
+        total_lines=page.total_lines,
+        next_offset=page.next_line,
+        truncated_by=page.truncated_by,
+        version=version_text(read.version),
+        final_newline=page.has_final_newline,
+        notes=[*clamped, *page_notes(page)],
+    )
+
+
+def _write_tool() -> Tool[WriteArgs]:
+    async def execute(args: WriteArgs, context: ToolContext) -> JsonValue:
+        with tool_errors(args.file_path):
+            written = await _session(context).write(args.file_path, args.content)
+        return WriteValue(
+            path=written.target.display_path,
+            operation="create" if written.created else "update",
+            version=version_text(written.version),
+            bytes=written.size_bytes,
+            diff=written.diff,
+            notes=note_values(written.notes),
+        ).model_dump(mode="json")
+
+    return Tool(
+        name="write",
+        description=_WRITE,
+        parameters=WriteArgs,
+        output=WriteValue,
+        execute=execute,
+        render=lambda _, value: [TextBlock(render_write(WriteValue.model_validate(value)))],
+        concurrency_key=lambda args: _path_key(args.file_path),
+        example={"file_path": "notes/todo.md", "content": "one line\n"},
+        annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=True),
+    )
+
+
+def _edit_tool() -> Tool[EditArgs]:
+    async def execute(args: EditArgs, context: ToolContext) -> JsonValue:
+        with tool_errors(args.file_path):
+            edited = await _session(context).edit(args.file_path, args.edit)
+        return EditValue(
+            path=edited.target.display_path,
+            replacements=edited.replacements,
+            version=version_text(edited.version),
+            diff=edited.diff,
+            notes=note_values(edited.notes),
+        ).model_dump(mode="json")
+
+    return Tool(
+        name="edit",
+        description=_EDIT,
+        parameters=EditArgs,
+        output=EditValue,
+        execute=execute,
+        render=lambda _, value: [TextBlock(render_edit(EditValue.model_validate(value)))],
+        concurrency_key=lambda args: _path_key(args.file_path),
+        example={"file_path": "src/main.py", "old_string": "timeout = 10", "new_string": "timeout = 30"},
+        annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=False),
+    )
+
+
+def _path_key(path: str) -> str:
+    """Return the same key for spellings of one path that need no look at the store; the seam's lock does the rest."""
+    try:
+        return "/".join(parse_path(path, Root(url="", prefixes=())).names)
+    except FsError:
+        return path

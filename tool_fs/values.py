@@ -1,0 +1,69 @@
+"""Structured results of the three tools."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from fs_core.types import Note, Version
+
+__all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue", "note_values", "version_text"]
+
+
+class NoteValue(BaseModel):
+    """Something the caller should know besides the result."""
+
+    kind: str
+    text: str
+
+
+class ReadLine(BaseModel):
+    """One line without its ending; `length` is its real length in characters where `text` is cut."""
+
+    number: int
+    text: str
+    length: int | None = None
+
+
+class ReadValue(BaseModel):
+    """One page of a file."""
+
+    path: str = Field(description="Path relative to the root, with links followed.")
+    offset: int
+    lines: list[ReadLine]
+    total_lines: int
+    next_offset: int | None = Field(description="Where the next page starts; null at the end of the file.")
+    truncated_by: Literal["lines", "bytes"] | None
+    version: str = Field(description="Changes whenever the content changes.")
+    final_newline: bool
+    notes: list[NoteValue]
+
+
+class WriteValue(BaseModel):
+    """A file that was created or replaced."""
+
+    path: str
+    operation: Literal["create", "update"]
+    version: str
+    bytes: int
+    diff: str | None = Field(description="Unified diff, bounded; null where the old content is no text or too large.")
+    notes: list[NoteValue]
+
+
+class EditValue(BaseModel):
+    """A file that was edited."""
+
+    path: str
+    replacements: int
+    version: str
+    diff: str
+    notes: list[NoteValue]
+
+
+def version_text(version: Version) -> str:
+    """Return the version for the outside: the content's digest, which is the same on every backend."""
+    return version.digest or version.token
+
+
+def note_values(notes: tuple[Note, ...]) -> list[NoteValue]:
+    """Return a write's notes for the outside."""
+    return [NoteValue(kind=note.kind.value, text=note.detail) for note in notes]
