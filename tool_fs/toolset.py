@@ -59,8 +59,9 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
         with tool_errors(args.file_path):
             read = await _session(context).read(args.file_path, window)
         value = _read_value(read, window, clamped=_clamped(args, limits))
-        lines = [line.model_dump(exclude_none=True) for line in value.lines]
-        return {**value.model_dump(mode="json", exclude={"lines"}), "lines": lines}
+        plain: dict[str, JsonValue] = value.model_dump(mode="json", exclude={"lines"})
+        plain["lines"] = [line.model_dump(exclude_none=True) for line in value.lines]
+        return plain
 
     return Tool(
         name="read",

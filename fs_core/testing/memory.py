@@ -1,5 +1,6 @@
 """The reference backend: a store in this process, as simple as the contract allows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import ClassVar
@@ -46,7 +47,7 @@ class MemoryStore:
 
     files: dict[str, _File] = field(default_factory=dict[str, _File])
     directories: set[str] = field(default_factory=lambda: {"."})
-    _revisions: count[int] = field(default_factory=count)
+    _revisions: Iterator[int] = field(default_factory=count)
 
     def put(self, path: str, data: bytes) -> Version:
         """Make or replace a file under a new version; its directories must exist."""
