@@ -21,6 +21,7 @@ __all__ = [
     "OutOfRange",
     "OutcomeUnknown",
     "PermissionDenied",
+    "Reason",
     "SandboxDenied",
     "StaleVersion",
     "TooLarge",
@@ -54,6 +55,21 @@ class ErrorCode(StrEnum):
     UNSUPPORTED = "FS_UNSUPPORTED"
     ABORTED = "FS_ABORTED"
     IO_ERROR = "FS_IO_ERROR"
+
+
+class Reason(StrEnum):
+    """Reasons that every backend gives in the same words, so that what a model is shown is the same on all of them."""
+
+    NO_SUCH_FILE = "no such file"
+    NO_SUCH_DIRECTORY = "no such directory"
+    THROUGH_FILE = "no such file: the path goes through a file that is no directory"
+    IS_DIRECTORY = "is a directory, not a file"
+    IS_SPECIAL = "is a FIFO, socket or device, not a file"
+    IS_NOT_DIRECTORY = "is not a directory"
+    EXISTS = "exists already; nothing was written"
+    CHANGED = "changed meanwhile; nothing was written"
+    DELETED = "was deleted meanwhile; nothing was written"
+    CHANGED_WHILE_READ = "changed while it was read"
 
 
 def quote_path(path: str) -> str:

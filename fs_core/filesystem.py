@@ -16,6 +16,7 @@ from fs_core.errors import (
     NotText,
     Operation,
     OutOfRange,
+    Reason,
     StaleVersion,
     TooLarge,
 )
@@ -296,7 +297,7 @@ class BackedFileSystem:
                 return seen
             reason = "was read but is no text; only write can replace it"
         elif await self._backend.stat(target) is None:
-            missing = NotFound("no such file", path=target.display_path, operation="edit")
+            missing = NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation="edit")
             raise await self._with_near_names(missing, target)
         else:
             reason = "was not read in this session; it was not changed"

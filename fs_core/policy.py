@@ -100,7 +100,7 @@ class ObservationPolicy(Protocol):
 class ReadBeforeWrite:
     """An existing file is changed only by an owner who has seen its present version; any window counts."""
 
-    requires_observation: Final = True
+    requires_observation: bool = True
 
     def __init__(self, *, owner: OwnerId, store: ObservationStore) -> None:
         self._owner = owner
@@ -118,7 +118,7 @@ class ReadBeforeWrite:
 class Unguarded:
     """Everything is allowed; writes are atomic all the same, and an edit never loses a concurrent update."""
 
-    requires_observation: Final = False
+    requires_observation: bool = False
 
     def observed(self, key: TargetKey) -> Observation | None:
         """Return `None`: nothing is remembered."""

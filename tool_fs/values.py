@@ -4,9 +4,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from fs_core.types import Note, Version
+from fs_core.types import Note, NoteKind, Version
 
 __all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue", "note_values", "version_text"]
+
+
+_PHRASES = {NoteKind.PARENTS_CREATED: "directories created: {}"}
 
 
 class NoteValue(BaseModel):
@@ -66,4 +69,4 @@ def version_text(version: Version) -> str:
 
 def note_values(notes: tuple[Note, ...]) -> list[NoteValue]:
     """Return a write's notes for the outside."""
-    return [NoteValue(kind=note.kind.value, text=note.detail) for note in notes]
+    return [NoteValue(kind=note.kind.value, text=_PHRASES.get(note.kind, "{}").format(note.detail)) for note in notes]

@@ -14,6 +14,7 @@ from fs_core.errors import (
     NotRegularFile,
     Operation,
     PermissionDenied,
+    Reason,
     TooLarge,
     Unavailable,
 )
@@ -21,10 +22,10 @@ from fs_core.errors import (
 __all__ = ["mapped_errors"]
 
 _BY_ERRNO: Final[dict[int, tuple[type[FsError], str]]] = {
-    errno.ENOENT: (NotFound, "no such file or directory"),
-    errno.ENOTDIR: (NotFound, "no such file: a part of the path is no directory"),
-    errno.EISDIR: (NotRegularFile, "is a directory"),
-    errno.ENXIO: (NotRegularFile, "is not a regular file"),
+    errno.ENOENT: (NotFound, Reason.NO_SUCH_FILE),
+    errno.ENOTDIR: (NotFound, Reason.THROUGH_FILE),
+    errno.EISDIR: (NotRegularFile, Reason.IS_DIRECTORY),
+    errno.ENXIO: (NotRegularFile, Reason.IS_SPECIAL),
     errno.EACCES: (PermissionDenied, "permission denied"),
     errno.EPERM: (PermissionDenied, "operation not permitted"),
     errno.EROFS: (PermissionDenied, "the file system is read-only"),
@@ -48,4 +49,6 @@ def mapped_errors(path: str, operation: Operation) -> Generator[None]:
         yield
     except OSError as error:
         kind, reason = _BY_ERRNO.get(error.errno or 0, (IoFault, f"input/output fault: {error.strerror or error}"))
+        if error.errno == errno.ENOENT and operation == "list":
+            reason = Reason.NO_SUCH_DIRECTORY
         raise kind(reason, path=path, operation=operation, retryable=kind is Unavailable) from error

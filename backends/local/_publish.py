@@ -12,7 +12,7 @@ from backends.local._staging import Staged, Sweeper, staged
 from backends.local._tree import Names, Tree, open_regular, regular_or_refuse
 from backends.local._version import digest_of, version_of
 from fs_core.digest import content_digest
-from fs_core.errors import PermissionDenied, StaleVersion, Unsupported
+from fs_core.errors import PermissionDenied, Reason, StaleVersion, Unsupported
 from fs_core.types import (
     Always,
     Digest,
@@ -97,11 +97,11 @@ class _Write:
             status = os.stat(self._name, dir_fd=self._directory, follow_symlinks=False)
         except FileNotFoundError:
             if isinstance(condition, IfVersion):
-                raise self._stale("was deleted") from None
+                raise self._stale(Reason.DELETED) from None
             return None
         regular_or_refuse(status, path=self._path, operation="write")
         if isinstance(condition, IfAbsent):
-            raise self._stale("exists already")
+            raise self._stale(Reason.EXISTS)
         # Replacing needs no write permission on the file itself; a file that is write-protected is meant to stay.
         if not os.access(self._name, os.W_OK, dir_fd=self._directory, effective_ids=True, follow_symlinks=False):
             raise PermissionDenied("the file is write-protected", path=self._path, operation="write")
@@ -113,7 +113,7 @@ class _Write:
         if expected.same_content(version_of(status)):
             return _Old(status, digest=None)
         if expected.digest is None:
-            raise self._stale("changed")
+            raise self._stale(Reason.CHANGED)
         fd = open_regular(self._directory, self._name, path=self._path, operation="write")
         try:
             before = os.fstat(fd)
@@ -122,7 +122,7 @@ class _Write:
         finally:
             os.close(fd)
         if digest != expected.digest or not is_stable:
-            raise self._stale("changed")
+            raise self._stale(Reason.CHANGED)
         return _Old(before, digest=digest)
 
     def fill(self, file: Staged, data: bytes, old: _Old | None) -> tuple[Note, ...]:
@@ -156,7 +156,7 @@ class _Write:
                 self._create(file)
             except FileExistsError:
                 if isinstance(condition, IfAbsent):
-                    raise self._stale("exists already") from None
+                    raise self._stale(Reason.EXISTS) from None
                 os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
             return None
         try:
@@ -192,14 +192,14 @@ class _Write:
         try:
             was_exchanged = exchange(self._directory, file.name, self._name)
         except FileNotFoundError:
-            raise self._stale("was deleted") from None
+            raise self._stale(Reason.DELETED) from None
         if not was_exchanged:
             # No exchange here: between the check above and this rename a foreign writer can lose an update.
             os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
             return
         if not self._is_displaced_as_verified(file, old, condition.version):
             self._put_back(file)
-            raise self._stale("changed")
+            raise self._stale(Reason.CHANGED)
 
     def _is_displaced_as_verified(self, file: Staged, old: _Old, expected: Version) -> bool:
         displaced = os.stat(file.name, dir_fd=self._directory, follow_symlinks=False)
@@ -229,7 +229,7 @@ class _Write:
         fd = open_regular(self._directory, self._name, path=self._path, operation="write", flags=os.O_RDWR)
         try:
             if old is not None and not old.is_same(os.fstat(fd)):
-                raise self._stale("changed")
+                raise self._stale(Reason.CHANGED)
             view, position = memoryview(data), 0
             while position < len(data):
                 position += os.pwrite(fd, view[position:], position)
@@ -239,8 +239,8 @@ class _Write:
         finally:
             os.close(fd)
 
-    def _stale(self, what: str) -> StaleVersion:
-        return StaleVersion(f"{what} meanwhile; nothing was written", path=self._path, operation="write")
+    def _stale(self, reason: Reason) -> StaleVersion:
+        return StaleVersion(reason, path=self._path, operation="write")
 
 
 def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Version:

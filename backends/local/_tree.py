@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, SandboxDenied
+from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied
 
 __all__ = ["Names", "Tree", "open_regular", "regular_or_refuse"]
 
@@ -89,8 +89,7 @@ class Tree:
             if error.errno in {errno.EINVAL, errno.ENOENT}:  # no link, or nothing there
                 return None
             if error.errno == errno.ENOTDIR:
-                reason = f"no such file: {'/'.join(names[:-1])} is not a directory"
-                raise NotFound(reason, path=path, operation="resolve") from error
+                raise NotFound(Reason.THROUGH_FILE, path=path, operation="resolve") from error
             raise
 
     @contextmanager
@@ -177,8 +176,8 @@ def regular_or_refuse(status: os.stat_result, *, path: str, operation: Operation
     if stat.S_ISLNK(mode):
         reason = "was replaced by a symbolic link while it was opened"
         raise SandboxDenied(reason, path=path, operation=operation)
-    what = "a directory" if stat.S_ISDIR(mode) else "a FIFO, socket or device"
-    raise NotRegularFile(f"is {what}, not a regular file", path=path, operation=operation)
+    reason = Reason.IS_DIRECTORY if stat.S_ISDIR(mode) else Reason.IS_SPECIAL
+    raise NotRegularFile(reason, path=path, operation=operation)
 
 
 def open_regular(parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY) -> int:

@@ -14,7 +14,7 @@ from backends.local._tree import Names, Tree, open_regular
 from backends.local._version import CHUNK_BYTES, version_of
 from backends.options import LocalOptions
 from fs_core.digest import ContentHasher, content_digest
-from fs_core.errors import NotDirectory, NotRegularFile, StaleVersion, TooLarge, Unavailable
+from fs_core.errors import NotDirectory, NotRegularFile, Reason, StaleVersion, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display, is_staged_name
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
 from fs_core.types import (
@@ -155,7 +155,7 @@ class LocalBackend(Backend):
         """Stage beside the target, verify under the shared lock, publish with one rename."""
         names = self._names(target)
         if not names:
-            raise NotRegularFile("is a directory", path=target.display_path, operation="write")
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation="write")
         if len(data) > self._options.write_size_bytes_max:
             reason = f"{len(data)} bytes; at most {self._options.write_size_bytes_max} are written"
             raise TooLarge(reason, path=target.display_path, operation="write")
@@ -187,7 +187,7 @@ class LocalBackend(Backend):
     def _open(self, target: Target, names: Names) -> int:
         path = target.display_path
         if not names:
-            raise NotRegularFile("is a directory, not a regular file", path=path, operation="read")
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=path, operation="read")
         with (
             mapped_errors(path, "read"),
             self._opened(path).parent(names, path=path, operation="read") as parent,
@@ -211,7 +211,7 @@ class LocalBackend(Backend):
             name = names[-1] if names else "."
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if not stat.S_ISDIR(status.st_mode):
-                raise NotDirectory("is not a directory", path=target.display_path, operation="list")
+                raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
             fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
             with os.scandir(fd) as found:
@@ -288,5 +288,4 @@ def _scan(fd: int, target: Target, sink: Sink, call: WorkerCall) -> Scanned:
 
 
 def _changed(target: Target) -> StaleVersion:
-    reason = "changed while it was read; read it again"
-    return StaleVersion(reason, path=target.display_path, operation="read", retryable=True)
+    return StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from anyio.lowlevel import checkpoint
 
 from fs_core.digest import content_digest
-from fs_core.errors import NotDirectory, NotFound, NotRegularFile, Operation, StaleVersion, TooLarge
+from fs_core.errors import NotDirectory, NotFound, NotRegularFile, Operation, Reason, StaleVersion, TooLarge
 from fs_core.paths import Root, RootedPath, display
 from fs_core.protocol import Backend, Capabilities, Guard
 from fs_core.testing.harness import StoreHarness
@@ -118,7 +118,7 @@ class MemoryBackend(Backend):
         await checkpoint()
         file = self._file(target, "read")
         if pinned is not None and pinned != file.version:
-            raise StaleVersion("changed while it was read", path=target.display_path, operation="read")
+            raise StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read")
         data = file.data[offset : None if limit is None else offset + limit]
         return Snapshot(data=data, offset=offset, size_bytes=len(file.data), version=file.version)
 
@@ -127,8 +127,8 @@ class MemoryBackend(Backend):
         await checkpoint()
         if target.key not in self._store.directories:
             if target.key in self._store.files:
-                raise NotDirectory("is not a directory", path=target.display_path, operation="list")
-            raise NotFound("no such directory", path=target.display_path, operation="list")
+                raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
+            raise NotFound(Reason.NO_SUCH_DIRECTORY, path=target.display_path, operation="list")
         found = sorted(self._store.names(target.key).items())
         entries = tuple(Entry(name, info.kind, info.size_bytes) for name, info in found[:limit])
         return Listing(entries=entries, is_complete=len(found) <= limit)
@@ -139,7 +139,7 @@ class MemoryBackend(Backend):
         if len(data) > WRITE_SIZE_BYTES_MAX:
             raise TooLarge(f"more than {WRITE_SIZE_BYTES_MAX} bytes", path=target.display_path, operation="write")
         if target.key in self._store.directories:
-            raise NotRegularFile("is a directory", path=target.display_path, operation="write")
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation="write")
         self._refuse_path_through_file(target, "write")
         self._refuse_unless(condition, target)
         created = target.key not in self._store.files
@@ -152,17 +152,16 @@ class MemoryBackend(Backend):
 
     def _file(self, target: Target, operation: Operation) -> _File:
         if target.key in self._store.directories:
-            raise NotRegularFile("is a directory", path=target.display_path, operation=operation)
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation=operation)
         file = self._store.files.get(target.key)
         if file is None:
-            raise NotFound("no such file", path=target.display_path, operation=operation)
+            raise NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation=operation)
         return file
 
     def _refuse_path_through_file(self, target: Target, operation: Operation) -> None:
         for parent in _parents(target.key):
             if parent in self._store.files:
-                reason = f"no such file: {parent} is a regular file, not a directory"
-                raise NotFound(reason, path=target.display_path, operation=operation)
+                raise NotFound(Reason.THROUGH_FILE, path=target.display_path, operation=operation)
 
     def _refuse_unless(self, condition: WriteCondition, target: Target) -> None:
         file = self._store.files.get(target.key)
@@ -170,10 +169,10 @@ class MemoryBackend(Backend):
             case Always():
                 return
             case IfAbsent():
-                holds, reason = file is None, "exists already; nothing was written"
+                holds, reason = file is None, Reason.EXISTS
             case IfVersion(version=version):
                 holds = file is not None and version.same_content(file.version) is True
-                reason = "changed or was deleted; nothing was written"
+                reason = Reason.DELETED if file is None else Reason.CHANGED
         if not holds:
             raise StaleVersion(reason, path=target.display_path, operation="write")
 
