@@ -1,14 +1,20 @@
 """Tools whose parameters come as a bare JSON Schema."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import cast
 
 import pytest
 from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 
+from tool_runtime import TextBlock, Tool, ToolCall, ToolContext, ToolFailure, ToolRuntime, ToolSuccess
 from tool_runtime.arguments import check_arguments
 from tool_runtime.checks import MismatchError, checker_for
 from tool_runtime.payload import JsonObject, encode
+
+ROOT = Path(__file__).parents[2]
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -94,10 +100,13 @@ def test_an_invalid_schema_is_refused_when_compiled() -> None:
         checker_for({"type": "nonsense"})
 
 
-def test_a_remote_reference_is_never_fetched() -> None:
+def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[object] = []
+    monkeypatch.setattr("urllib.request.urlopen", fetched.append)
     checker = checker_for({"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
     with pytest.raises(Unresolvable):
         checker.parse(b'{"a": 1}')
+    assert fetched == []
 
 
 def test_the_schema_is_copied_when_compiled() -> None:
@@ -106,3 +115,49 @@ def test_the_schema_is_copied_when_compiled() -> None:
     cast("JsonObject", source["properties"]).clear()
     with pytest.raises(MismatchError):
         checker.parse(b'{"a": 1}')
+
+
+def mounted(parameters: JsonObject) -> ToolRuntime:
+    async def body(args: JsonObject, ctx: ToolContext) -> JsonValue:
+        return args
+
+    runtime = ToolRuntime()
+    runtime.register(
+        Tool[JsonObject](
+            name="mcp__files__read",
+            description="",
+            parameters=parameters,
+            output={},
+            execute=body,
+            render=lambda _args, value: [TextBlock(str(value))],
+        )
+    )
+    return runtime
+
+
+@pytest.mark.anyio
+async def test_a_mounted_tool_gets_a_dict_and_refuses_with_its_keys() -> None:
+    runtime = mounted(SCHEMA)
+    right = await runtime.execute(ToolCall("mcp__files__read", {"path": "p", "limit": "3"}, id="c"))
+    assert right == ToolSuccess({"path": "p", "limit": 3}, (TextBlock("{'path': 'p', 'limit': 3}"),))
+    wrong = await runtime.execute(ToolCall("mcp__files__read", {"limit": 1}, id="c"))
+    assert isinstance(wrong, ToolFailure)
+    assert (wrong.code, wrong.message) == (
+        "INVALID_ARGS",
+        "mcp__files__read: path: is required. It takes: path (required), limit, maybe, either, kind, inner",
+    )
+
+
+@pytest.mark.anyio
+async def test_a_mounted_tool_whose_schema_cannot_be_resolved_is_tool_failed(caplog: pytest.LogCaptureFixture) -> None:
+    runtime = mounted({"properties": {"a": {"$ref": "#/missing"}}})
+    result = await runtime.execute(ToolCall("mcp__files__read", {"a": 1}, id="c"))
+    assert isinstance(result, ToolFailure)
+    assert result.code == "TOOL_FAILED"
+    assert "/missing" in result.message
+
+
+def test_the_json_schema_library_is_loaded_for_mounted_tools_only() -> None:
+    program = "import sys, tests.tool_runtime.toolkit as kit; kit.echo_tool(); print('jsonschema' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "False\n"

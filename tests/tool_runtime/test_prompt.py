@@ -52,9 +52,11 @@ def test_a_scoped_section_shadows_the_outer_one_of_its_name() -> None:
 def test_an_empty_scoped_section_hides_the_outer_one() -> None:
     runtime = ToolRuntime()
     scope = runtime.scope()
-    runtime.prompt.add("role", "outer")
-    runtime.prompt.add("role", "", scope=scope)
-    assert runtime.prompt.text(scope) == ""
+    runtime.prompt.add("a", "first")
+    runtime.prompt.add("b", "outer")
+    runtime.prompt.add("c", "last")
+    runtime.prompt.add("b", "", scope=scope)
+    assert runtime.prompt.text(scope) == "first\n\nlast"
 
 
 def test_a_duplicate_name_in_one_scope_is_an_error() -> None:
