@@ -277,6 +277,16 @@ async def test_cancellation_of_a_turn_is_never_swallowed() -> None:
     assert results == []
 
 
+def test_the_lane_of_one_call_can_be_asked_for() -> None:
+    runtime = ToolRuntime()
+    scope = runtime.scope()
+    runtime.register(echo_tool(concurrency_key=lambda args: args.text))
+    runtime.register(echo_tool(concurrency_safe=lambda _args: True), scope)
+    assert runtime.lane(call(text="a")) == Keyed("a")
+    assert runtime.lane(call(text="a"), scope=scope) == SHARED
+    assert runtime.lane(call(times="x")) == runtime.lane(call("nope")) == ALONE
+
+
 class Forward(BaseModel):
     name: str
     arguments: dict[str, JsonValue]
