@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.register_assert_rewrite("fs_core.testing.conformance")
+
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:

@@ -3,13 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from anyio.lowlevel import checkpoint
 
 from fs_core.digest import content_digest
-from fs_core.errors import NotDirectory, NotFound, NotRegularFile, Operation, Reason, StaleVersion, TooLarge
-from fs_core.paths import Root, RootedPath, display
+from fs_core.errors import (
+    (,
+)
+    InvalidPath,
+    NotDirectory,
+    NotFound,
+    NotRegularFile,
+    Operation,
+    Reason,
+    StaleVersion,
+    TooLarge,
+)
+from fs_core.paths import Root, RootedPath, display, is_staged_name
 from fs_core.protocol import Backend, Capabilities, Guard
 from fs_core.testing.harness import StoreHarness
 from fs_core.types import (
@@ -32,7 +43,8 @@ from fs_core.types import (
 
 __all__ = ["MemoryBackend", "MemoryHarness", "MemoryStore"]
 
-WRITE_SIZE_BYTES_MAX = 512 << 20
+WRITE_SIZE_BYTES_MAX: Final = 512 << 20
+NAME_BYTES_MAX: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,8 @@ class MemoryBackend(Backend):
     async def resolve(self, path: RootedPath) -> Target:
         """Return the path itself: there are no links."""
         await checkpoint()
+        if any(len(name.encode()) > NAME_BYTES_MAX for name in path.names):
+            raise InvalidPath("the name is too long", path=display(path.names), operation="resolve")
         target = Target(key=TargetKey(display(path.names)), display_path=display(path.names))
         self._refuse_path_through_file(target, "resolve")
         return target
@@ -129,7 +143,8 @@ class MemoryBackend(Backend):
             if target.key in self._store.files:
                 raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
             raise NotFound(Reason.NO_SUCH_DIRECTORY, path=target.display_path, operation="list")
-        found = sorted(self._store.names(target.key).items())
+        names = self._store.names(target.key).items()
+        found = sorted((name, info) for name, info in names if not is_staged_name(name))
         entries = tuple(Entry(name, info.kind, info.size_bytes) for name, info in found[:limit])
         return Listing(entries=entries, is_complete=len(found) <= limit)
 
