@@ -141,10 +141,6 @@ class ToolRuntime:
         """Return what a call may overlap with, for a caller that gets its calls one by one instead of in turns."""
         return self._lane(Submission.of(call, scope=scope, owner=None))
 
-    def lane(self, call: ToolCall, *, scope: ScopeId | None = None) -> Lane:
-        """Return what a call may overlap with, as `run_turn` would decide it now; for hosts that get calls one by one."""
-        return self._lane(Submission.of(call, scope=scope, owner=None))
-
     def _lane(self, submission: Submission) -> Lane:
         try:
             for _ in range(_DELEGATIONS_MAX):
