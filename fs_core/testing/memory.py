@@ -9,8 +9,6 @@ from anyio.lowlevel import checkpoint
 
 from fs_core.digest import content_digest
 from fs_core.errors import (
-    (,
-)
     InvalidPath,
     NotDirectory,
     NotFound,
