@@ -1,6 +1,7 @@
 """Settings of the stores, importable without loading any store's library."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
 
@@ -36,7 +37,12 @@ class S3Options(_Options):
     access_key_id: str | None = None
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
-    request_timeout_s: PositiveFloat = 60.0
+    addressing_style: Literal["auto", "path", "virtual"] = Field(
+        default="auto", description="bucket in the path or in the host name of the endpoint"
+    )
+    request_timeout_s: PositiveFloat = Field(
+        default=60.0, description="per request, plus one second per MiB sent or received"
+    )
     connect_timeout_s: PositiveFloat = 10.0
     allow_unsafe_writes: bool = Field(
         default=False, description="write to a store that ignores conditions, without protection from lost updates"
@@ -50,6 +56,7 @@ class SftpOptions(_Options):
     request_timeout_s: PositiveFloat = 30.0
     connect_timeout_s: PositiveFloat = 10.0
     idle_timeout_s: PositiveFloat = Field(default=60.0, description="close a pooled connection after this")
+    keepalive_interval_s: PositiveFloat = Field(default=15.0, description="between signs of life to the server")
     lock_lease_s: PositiveFloat = Field(default=15.0, description="after which a dead client's lock may be broken")
     config_file: Path | None = Field(default=None, description="instead of ~/.ssh/config")
     known_hosts_file: Path | None = Field(default=None, description="instead of ~/.ssh/known_hosts")

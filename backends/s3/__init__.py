@@ -1,0 +1,59 @@
+"""S3 and compatible stores. asyncio only."""
+
+import asyncio
+from urllib.parse import urlsplit
+
+from backends.options import S3Options
+from backends.s3._client import S3Client
+from backends.s3._errors import Failure, RequestFailed, fs_error
+from backends.s3._keys import parse_location
+from backends.s3._probe import Guards, ProbeCheck, ProbeReport
+from backends.s3.backend import S3Backend
+from fs_core.errors import Unsupported
+
+__all__ = ["Guards", "ProbeCheck", "ProbeReport", "S3Backend", "open_s3"]
+
+
+async def open_s3(url: str, options: S3Options) -> S3Backend:
+    """Open the workspace `s3://bucket/prefix`; one LIST proves that the bucket answers, and nothing is written.
+
+    Raises:
+        InvalidPath: the URL names no bucket, or a prefix that no path can continue.
+        NotFound: the bucket does not exist.
+        PermissionDenied: the credentials may not list the bucket.
+        Unavailable: endpoint, credentials or region do not work.
+        Unsupported: not under asyncio, or credentials in the endpoint's URL.
+    """
+    location = parse_location(url)
+    _require_asyncio(location.url)
+    endpoint = urlsplit(options.endpoint_url or "")
+    if endpoint.username is not None or endpoint.password is not None:
+        reason = "credentials do not belong in endpoint_url; use the AWS credential chain or the settings"
+        raise Unsupported(reason, path=location.url, operation="open")
+    try:
+        client = await S3Client.connect(bucket=location.bucket, options=options)
+        try:
+            await client.list_page(location.below(location.prefix), size=1)
+        except BaseException:
+            await client.aclose()
+            raise
+    except RequestFailed as failed:
+        raise fs_error(_at_open(failed, endpoint=endpoint.netloc), path=location.url, operation="open") from failed
+    return S3Backend(client, location, options)
+
+
+def _require_asyncio(url: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        reason = "the S3 backend runs under asyncio only; start the event loop with asyncio"
+        raise Unsupported(reason, path=url, operation="open") from None
+
+
+def _at_open(failed: RequestFailed, *, endpoint: str) -> RequestFailed:
+    """Say what a failure means when nothing has worked yet: a missing thing is the bucket, silence is the endpoint."""
+    if failed.failure is Failure.MISSING:
+        return RequestFailed(Failure.NO_BUCKET, code=failed.code)
+    if failed.failure in {Failure.NOT_SENT, Failure.TIMEOUT}:
+        return RequestFailed(failed.failure, code=endpoint)
+    return failed

@@ -1,0 +1,153 @@
+"""One guarded PUT, and what became of it when the answer does not tell.
+
+Every PUT carries a token of its own and those of the writes before it (its lineage) in the object's metadata. After
+an answer that may concern a copy of our own request, and after none, a look at the object decides.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any, Final, TypeVar
+
+import anyio
+
+from backends.s3._client import S3Client, backoff_s
+from backends.s3._errors import Failure, RequestFailed
+from backends.s3._objects import Kept, ObjectHead, put_parameters
+from backends.s3._probe import Guards
+from fs_core.errors import OutcomeUnknown
+from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition
+
+__all__ = ["Publisher", "Refused"]
+
+T = TypeVar("T")
+
+_SENDS_MAX: Final = 3
+_REFUSALS: Final = frozenset({Failure.PRECONDITION, Failure.MISSING})
+_UNSETTLED: Final = frozenset({Failure.CONFLICT, Failure.THROTTLED, Failure.SERVER, Failure.CUT, Failure.TIMEOUT})
+_SENT_AGAIN: Final = _UNSETTLED - {Failure.TIMEOUT}
+"""A request that timed out may still be on its way; another one would only add to the wait."""
+
+
+class Refused(Exception):
+    """Raised when the condition did not hold. `found` is what stands there now."""
+
+    def __init__(self, found: ObjectHead | None) -> None:
+        self.found = found
+        super().__init__("the condition of the write does not hold")
+
+
+class _Fate(Enum):
+    """What a look says about a PUT."""
+
+    DONE = auto()
+    DONE_AND_REPLACED = auto()
+    UNCHANGED = auto()
+    CHANGED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """One write of one object: same bytes, same metadata and same token for every sending.
+
+    `condition` is checked by the store; the token of an `IfVersion` is an ETag here.
+    """
+
+    client: S3Client
+    guards: Guards
+    key: str
+    display_path: str
+    data: bytes
+
+    async def publish(self, condition: WriteCondition, *, kept: Kept, extra: Mapping[str, object]) -> ObjectHead:
+        """Send the PUT and learn its outcome, also when the caller is cancelled meanwhile.
+
+        Raises:
+            Refused: the condition does not hold.
+            RequestFailed: nothing was written.
+            OutcomeUnknown: the PUT may have happened and the store cannot be asked.
+        """
+        token = secrets.token_hex(8)
+        parameters, lineage = put_parameters(kept, token=token)
+        parameters |= {**extra, **self._guard(condition)}
+        after = replace(kept, lineage=lineage, lost=())
+        return await _to_the_end(self._send(condition, token=token, parameters=parameters, after=after))
+
+    def _guard(self, condition: WriteCondition) -> dict[str, object]:
+        match condition:
+            case Always():
+                return {}
+            case IfAbsent():
+                return {"IfNoneMatch": "*"}
+            case IfVersion(version):
+                return {"IfMatch": self.guards.if_match(version.token)}
+
+    async def _send(
+        self, condition: WriteCondition, *, token: str, parameters: Mapping[str, object], after: Kept
+    ) -> ObjectHead:
+        for sending in range(1, _SENDS_MAX + 1):
+            try:
+                stored = await self.client.put(self.key, self.data, parameters=parameters)
+            except RequestFailed as failed:
+                if failed.failure not in _REFUSALS | _UNSETTLED:
+                    raise
+                found = await self._look()
+                fate = _fate(found, token=token, condition=condition)
+                if fate is _Fate.DONE and found is not None:
+                    return found
+                if fate is _Fate.DONE_AND_REPLACED:
+                    # It is not known which ETag ours had. This one matches no object, as it should by now.
+                    return self._head(f"replaced-{token}", "", after)
+                if failed.failure in _REFUSALS or fate is _Fate.CHANGED:
+                    raise Refused(found) from failed
+                if failed.failure not in _SENT_AGAIN or sending == _SENDS_MAX:
+                    raise
+                await anyio.sleep(backoff_s(sending))
+            else:
+                return self._head(stored.etag, stored.version_id, after)
+        raise AssertionError("the last sending returns or raises")  # pragma: no cover
+
+    def _head(self, etag: str, version_id: str, kept: Kept) -> ObjectHead:
+        return ObjectHead(etag=etag, version_id=version_id, size_bytes=len(self.data), kept=kept)
+
+    async def _look(self) -> ObjectHead | None:
+        try:
+            return await self.client.head(self.key)
+        except RequestFailed as blind:
+            reason = "the write may have happened, and the store cannot be asked now; read the file before going on"
+            raise OutcomeUnknown(reason, path=self.display_path, operation="write") from blind
+
+
+def _fate(found: ObjectHead | None, *, token: str, condition: WriteCondition) -> _Fate:
+    if found is not None and token in found.kept.lineage:
+        return _Fate.DONE if found.kept.lineage[0] == token else _Fate.DONE_AND_REPLACED
+    match condition:
+        case Always():
+            return _Fate.UNCHANGED
+        case IfAbsent():
+            return _Fate.UNCHANGED if found is None else _Fate.CHANGED
+        case IfVersion(version):
+            return _Fate.UNCHANGED if found is not None and found.etag == version.token else _Fate.CHANGED
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end and return its result, whatever cancels the caller meanwhile.
+
+    The cancellation shows at the caller's next await. A task of its own is needed because a shielded anyio scope
+    does not hold off asyncio's own `Task.cancel`, as `asyncio.wait_for` uses it.
+    """
+    task = asyncio.ensure_future(work)
+    is_cancelled = False
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                is_cancelled = True
+    caller = asyncio.current_task()
+    if caller is not None and is_cancelled:
+        caller.uncancel()
+        caller.cancel()
+    return task.result()

@@ -1,0 +1,257 @@
+"""The S3 backend: names, metadata and bytes over single, conditional and pinned requests."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import anyio
+
+from backends.options import S3Options
+from backends.s3._client import S3Client
+from backends.s3._errors import Failure, RequestFailed, fs_error
+from backends.s3._keys import Location
+from backends.s3._listing import list_directory
+from backends.s3._lru import Lru
+from backends.s3._objects import ObjectHead, etag_of
+from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
+from backends.s3._writing import Writer
+from fs_core.digest import content_digest
+from fs_core.errors import (
+    FsError,
+    NotDirectory,
+    NotFound,
+    NotRegularFile,
+    Operation,
+    StaleVersion,
+    TooLarge,
+)
+from fs_core.paths import Root, RootedPath
+from fs_core.protocol import Backend, Capabilities
+from fs_core.types import FileInfo, FileKind, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+
+__all__ = ["S3Backend"]
+
+_HEADS_REMEMBERED_MAX: Final = 1024
+_READ_ATTEMPTS: Final = 4
+"""How often a read starts again because an object grew between the answer that it is too short and a look."""
+
+_CLOSE_TIMEOUT_S: Final = 10.0
+_SINGLE_PUT_BYTES_MAX: Final = 5 << 30
+"""Largest object of one PUT (Amazon S3 User Guide, "Uploading objects")."""
+
+
+class S3Backend(Backend):
+    """Objects of a bucket below a prefix; runs under asyncio only. Made by `backends.s3.open_s3`.
+
+    Costs: `read` is one GET, an edit of a file just read is one PUT more. Directories are prefixes of keys.
+    """
+
+    scheme: ClassVar[str] = "s3"
+
+    def __init__(self, client: S3Client, location: Location, options: S3Options) -> None:
+        self._client = client
+        self._location = location
+        self._options = options
+        self._write_size_bytes_max = min(options.write_size_bytes_max, _SINGLE_PUT_BYTES_MAX)
+        self._slots = anyio.CapacityLimiter(options.concurrency_max)
+        self._probe_lock = anyio.Lock()
+        self._is_closing = False
+        self._heads: Lru[tuple[str, str], ObjectHead] = Lru(entries_max=_HEADS_REMEMBERED_MAX)
+
+    @property
+    def root(self) -> Root:
+        """Return the bucket and prefix."""
+        return self._location.root
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return what the store can do; on other stores than Amazon S3 it is a hope until the first write."""
+        guards = self._known_guards() or AWS_GUARDS
+        return Capabilities(
+            create=guards.create, replace=guards.replace, write_size_bytes_max=self._write_size_bytes_max
+        )
+
+    async def resolve(self, path: RootedPath) -> Target:
+        """Return the key of `path`, without asking the store.
+
+        Raises:
+            InvalidPath: the key would be longer than 1024 bytes.
+        """
+        return self._location.target(path.names)
+
+    async def stat(self, target: Target) -> FileInfo | None:
+        """Return fresh metadata: one HEAD, and one LIST when there is no such object."""
+        key = self._location.key(target)
+        with self._mapped(target, "stat"):
+            async with self._slots:
+                if self._location.is_root(key):
+                    return FileInfo(kind=FileKind.DIRECTORY)
+                head = await self._client.head(key)
+                if head is not None:
+                    self._remember(key, head)
+                    return FileInfo(kind=FileKind.FILE, size_bytes=head.size_bytes, version=head.version())
+                is_directory = await self._client.has_any(self._location.below(key))
+                return FileInfo(kind=FileKind.DIRECTORY) if is_directory else None
+
+    async def read(
+        self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
+    ) -> Snapshot:
+        """Return bytes with one GET; an empty object, or an `offset` past the end, costs one HEAD more."""
+        key = self._location.key(target)
+        with self._mapped(target, "read"):
+            async with self._slots:
+                if self._location.is_root(key):
+                    raise _is_directory(target, "read")
+                return await self._read(target, key, offset=offset, limit=limit, pinned=pinned)
+
+    async def list(self, target: Target, *, limit: int) -> Listing:
+        """Return the names in one directory; see the base class."""
+        key = self._location.key(target)
+        with self._mapped(target, "list"):
+            async with self._slots:
+                listing = await list_directory(self._client, self._location, target, limit=limit)
+                if listing is not None or self._location.is_root(key):
+                    return listing or Listing(entries=(), is_complete=True)
+                if await self._client.head(key) is not None:
+                    reason = "this is a file; give the path of a directory"
+                    raise NotDirectory(reason, path=target.display_path, operation="list")
+                raise NotFound("no such directory", path=target.display_path, operation="list")
+
+    async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
+        """Publish `data` with one PUT; see the base class.
+
+        A replacement costs that PUT alone when the replaced version has been seen by this backend, else one HEAD
+        more. A creation looks at the names above and below first. Once the PUT is sent, cancelling waits for its
+        outcome.
+
+        Raises:
+            Unsupported: the store ignores conditions, and `allow_unsafe_writes` is not set.
+        """
+        key = self._location.key(target)
+        with self._mapped(target, "write"):
+            if len(data) > self._write_size_bytes_max:
+                reason = f"{len(data)} bytes are more than the {self._write_size_bytes_max} that may be written"
+                raise TooLarge(reason, path=target.display_path, operation="write")
+            async with self._slots:
+                if self._location.is_root(key):
+                    raise _is_directory(target, "write")
+                writer = Writer(
+                    client=self._client,
+                    location=self._location,
+                    guards=await self._guards(),
+                    allow_unsafe=self._options.allow_unsafe_writes,
+                    compare_size_bytes_max=self._write_size_bytes_max,
+                    recall=self._recall,
+                    remember=self._remember,
+                    key=key,
+                    display_path=target.display_path,
+                    data=data,
+                )
+                return await writer.write(condition)
+
+    async def probe(self) -> ProbeReport:
+        """Find out which conditions the store honours, with a scratch object under the root that is removed again.
+
+        The result is what this process goes by from now on. Without this call the first write asks, except on
+        Amazon S3.
+
+        Raises:
+            Unavailable, PermissionDenied: the store could not be asked.
+        """
+        with self._mapped(self._location.target(()), "write"):
+            async with self._slots, self._probe_lock:
+                return await self._probe()
+
+    async def aclose(self) -> None:
+        """Wait a bounded time for operations under way, then close all connections; idempotent."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        places = [object() for _ in range(self._options.concurrency_max)]
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S):
+                for place in places:
+                    await self._slots.acquire_on_behalf_of(place)
+            await self._client.aclose()
+
+    @contextmanager
+    def _mapped(self, target: Target, operation: Operation) -> Generator[None]:
+        """Turn a failed request into the `FsError` it is, and refuse operations after `aclose`."""
+        if self._is_closing:
+            raise fs_error(RequestFailed(Failure.CLOSED), path=target.display_path, operation=operation)
+        try:
+            yield
+        except RequestFailed as failed:
+            raise fs_error(failed, path=target.display_path, operation=operation) from failed
+
+    async def _read(
+        self, target: Target, key: str, *, offset: int, limit: int | None, pinned: Version | None
+    ) -> Snapshot:
+        etag = etag_of(pinned) if pinned is not None else None
+        length = None if limit is None else max(limit, 1)
+        for _ in range(_READ_ATTEMPTS):
+            try:
+                got = await self._client.get(key, offset=offset, limit=length, etag=etag)
+            except RequestFailed as failed:
+                if failed.failure is Failure.PRECONDITION:
+                    raise _changed(target) from failed
+                if failed.failure not in {Failure.MISSING, Failure.BAD_RANGE}:
+                    raise
+                head = await self._client.head(key) if failed.failure is Failure.BAD_RANGE else None
+                if head is None:
+                    raise await self._absence(target, key) from failed
+                if etag not in {None, head.etag}:
+                    raise _changed(target) from failed
+                if offset >= head.size_bytes:
+                    return self._snapshot(key, head, b"", offset=offset)
+            else:
+                data = got.data[offset - got.offset :]
+                return self._snapshot(key, got.head, data if limit is None else data[:limit], offset=offset)
+        raise _changed(target)
+
+    async def _absence(self, target: Target, key: str) -> FsError:
+        """Return why there is no object to read."""
+        if await self._client.has_any(self._location.below(key)):
+            return _is_directory(target, "read")
+        return NotFound("no such file", path=target.display_path, operation="read")
+
+    def _snapshot(self, key: str, head: ObjectHead, data: bytes, *, offset: int) -> Snapshot:
+        self._remember(key, head)
+        snapshot = Snapshot(data=data, offset=offset, size_bytes=head.size_bytes, version=head.version())
+        if not snapshot.is_whole:
+            return snapshot
+        return replace(snapshot, version=head.version(content_digest(data)))
+
+    def _recall(self, key: str, etag: str) -> ObjectHead | None:
+        return self._heads.get((key, etag))
+
+    def _remember(self, key: str, head: ObjectHead) -> None:
+        self._heads.put((key, head.etag), head)
+
+    def _known_guards(self) -> Guards | None:
+        known = known_guards.get((self._client.endpoint, self._location.bucket))
+        return AWS_GUARDS if known is None and self._client.is_aws else known
+
+    async def _guards(self) -> Guards:
+        known = self._known_guards()
+        if known is not None:
+            return known
+        async with self._probe_lock:
+            return self._known_guards() or (await self._probe()).guards
+
+    async def _probe(self) -> ProbeReport:
+        below_root = self._location.below(self._location.prefix)
+        report = await probe_store(self._client, directory_prefix=below_root, bucket=self._location.bucket)
+        known_guards.put((self._client.endpoint, self._location.bucket), report.guards)
+        return report
+
+
+def _is_directory(target: Target, operation: Operation) -> FsError:
+    reason = "this is a directory; give the path of a file"
+    return NotRegularFile(reason, path=target.display_path, operation=operation)
+
+
+def _changed(target: Target) -> FsError:
+    reason = "the file changed while it was read; read it again"
+    return StaleVersion(reason, path=target.display_path, operation="read", retryable=True)
