@@ -1,0 +1,219 @@
+"""The command `seamfs`. Whatever a command needs is imported when it runs: `--version` loads next to nothing."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn, cast
+
+__all__ = ["main"]
+
+SUCCESS: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+_ROOT_HELP = "a directory, file://, s3://bucket/prefix, sftp://[user@]host[:port]/path, memory://, or any fsspec URL"
+_ONE_SHOT = (
+    "One call of the tool, as a model makes it, but without the read-before-write rule: there is no earlier read "
+    "that this command could remember. Exit status: 0 done, 1 refused (CODE: message on standard error), 2 usage."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status: 0 success, 1 refused or failed, 2 usage, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone. What is still buffered must not be written at exit, where it would be reported.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        if options.debug:
+            raise
+        return _report(error)
+    return status
+
+
+def _report(error: Exception) -> int:
+    """Print one line about an error and return the exit status."""
+    from fs_core.errors import FsError
+    from seamfs.config import BadSettingError
+    from seamfs.extras import MissingExtraError
+    from seamfs.terminal import write_text
+
+    match _single(error):
+        case FsError() as fault:
+            line, status = f"{fault.code}: {fault}", REFUSED
+        case BadSettingError() as fault:
+            line, status = f"seamfs: {fault}", USAGE
+        case MissingExtraError() as fault:
+            line, status = f"seamfs: {fault}", REFUSED
+        case fault:
+            what = " ".join(f"{type(fault).__name__}: {fault}".split())
+            line, status = f"seamfs: unexpected: {what} (--debug shows where)", REFUSED
+    write_text(f"{line}\n", sys.stderr)
+    return status
+
+
+def _single(error: Exception) -> Exception:
+    """Return the one exception inside the groups that task groups put around it."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    inner = cast("ExceptionGroup[Exception]", error).exceptions
+    return _single(inner[0]) if len(inner) == 1 else cast("Exception", error)
+
+
+class _Version(argparse.Action):
+    """Prints the installed version; looked up only when asked for."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        from importlib.metadata import version
+
+        del namespace, values, option_string
+        parser.exit(SUCCESS, f"seamfs {version('seamfs')}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="seamfs", description="Files for language-model agents: one set of tools over disk, S3, SFTP and fsspec."
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show tracebacks; they may quote file content")
+    rooted = argparse.ArgumentParser(add_help=False, parents=[common])
+    rooted.add_argument("root", metavar="ROOT", help=_ROOT_HELP)
+    rooted.add_argument("--config", type=Path, metavar="FILE", help="read this instead of ./seamfs.toml")
+    _add_serve(commands.add_parser("serve", parents=[rooted], help="offer the tools over MCP"))
+    one_shot = argparse.ArgumentParser(add_help=False, parents=[rooted])
+    one_shot.add_argument("path", metavar="PATH", help="relative to ROOT")
+    one_shot.add_argument("--json", action="store_true", help="print the structured value, or the error object")
+    for name, help_text in (("read", "print lines"), ("write", "create or replace a file"), ("edit", "replace text")):
+        command = commands.add_parser(name, parents=[one_shot], help=f"{help_text} of a file", description=_ONE_SHOT)
+        _ADDERS[name](command)
+    doctor = commands.add_parser("doctor", parents=[rooted], help="tell what a store can do, and what to mend")
+    doctor.set_defaults(run=_run_doctor)
+    demo = commands.add_parser(
+        "demo", parents=[common], help="one session on disk, S3 and SFTP, proved identical; needs no account"
+    )
+    demo.set_defaults(run=_run_demo)
+    return parser
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of standard input/output")
+    command.add_argument("--token-env", metavar="NAME", help="environment variable that holds the bearer token")
+    command.add_argument(
+        "--allowed-host", action="append", metavar="NAME", help="a name of this server in Host and Origin; repeatable"
+    )
+    command.add_argument("--read-only", action="store_true", help="offer read alone")
+    command.add_argument(
+        "--structured", action="store_true", help="send values as structuredContent too, for hosts that read them"
+    )
+    command.add_argument(
+        "--policy", choices=("read-before-write", "none"), help="whether a file has to be read before it is changed"
+    )
+    command.set_defaults(run=_run_serve)
+
+
+def _add_read(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--offset", type=int, metavar="N", help="first line, 1 is the first of the file")
+    command.add_argument("--limit", type=int, metavar="N", help="how many lines")
+    command.set_defaults(run=_run_read)
+
+
+def _add_write(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--content", metavar="TEXT", help="the new content; without it, standard input (UTF-8)")
+    command.set_defaults(run=_run_write)
+
+
+def _add_edit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--old-string", required=True, metavar="TEXT", help="literal text; write --old-string=TEXT if it starts with -"
+    )
+    command.add_argument("--new-string", required=True, metavar="TEXT", help="what stands there instead")
+    command.add_argument("--replace-all", action="store_true", help="at every place, not at exactly one")
+    command.set_defaults(run=_run_edit)
+
+
+_ADDERS: Final = {"read": _add_read, "write": _add_write, "edit": _add_edit}
+
+
+def _run_serve(options: argparse.Namespace) -> int:
+    from seamfs.extras import require_extra
+
+    require_extra("mcp", ("mcp", "uvicorn"), what="seamfs serve")
+    from seamfs.serve import ServeOptions, serve
+
+    return serve(
+        ServeOptions(
+            root=options.root,
+            config_file=options.config,
+            http=options.http,
+            token_variable=options.token_env,
+            allowed_hosts=tuple(options.allowed_host or ()),
+            read_only=options.read_only,
+            structured=options.structured,
+            policy=options.policy,
+            debug=options.debug,
+        )
+    )
+
+
+def _run_read(options: argparse.Namespace) -> int:
+    window = {"offset": options.offset, "limit": options.limit}
+    return _one_shot(options, {key: value for key, value in window.items() if value is not None}, "read")
+
+
+def _run_write(options: argparse.Namespace) -> int:
+    from seamfs.one_shot import standard_input
+
+    content = standard_input() if options.content is None else options.content
+    return _one_shot(options, {"content": content}, "write")
+
+
+def _run_edit(options: argparse.Namespace) -> int:
+    change = {"old_string": options.old_string, "new_string": options.new_string, "replace_all": options.replace_all}
+    return _one_shot(options, change, "edit")
+
+
+def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool], tool: str) -> int:
+    from seamfs.one_shot import run_tool
+
+    refused = run_tool(
+        tool,
+        {"file_path": options.path, **arguments},
+        root=options.root,
+        config_file=options.config,
+        as_json=options.json,
+    )
+    return REFUSED if refused else SUCCESS
+
+
+def _run_doctor(options: argparse.Namespace) -> int:
+    from seamfs.doctor import run_doctor
+
+    return SUCCESS if run_doctor(options.root, config_file=options.config) else REFUSED
+
+
+def _run_demo(options: argparse.Namespace) -> int:
+    from seamfs.extras import require_extra
+
+    del options
+    require_extra("demo", ("moto", "flask", "boto3", "s3fs", "paramiko", "asyncssh"), what="seamfs demo")
+    from seamfs.demo import run_demo
+
+    return SUCCESS if run_demo() else REFUSED

@@ -1,0 +1,208 @@
+"""Settings from flags, the environment and `seamfs.toml`, in that order; the first that names a setting wins."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from backends.options import BackendOptions, FsspecOptions, LocalOptions, S3Options, SftpOptions
+from tool_fs.limits import ReadLimits
+
+__all__ = ["BadSettingError", "HttpSettings", "PolicyName", "Settings", "load_settings"]
+
+ENV_PREFIX: Final = "SEAMFS_"
+NESTED: Final = "__"
+CONFIG_FILE: Final = Path("seamfs.toml")
+
+NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
+"""Variables with our prefix that are read by the test suite and mean nothing here."""
+
+PolicyName = Literal["read-before-write", "none"]
+
+
+class BadSettingError(ValueError):
+    """Raised when a setting is unknown or has a bad value; one line that names where it was set, without the value."""
+
+
+class HttpSettings(BaseModel):
+    """The MCP server over HTTP."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: SecretStr | None = Field(default=None, description="bearer token that every request must carry")
+    token_file: Path | None = Field(default=None, description="file that holds the token, instead of `token`")
+    allowed_hosts: tuple[str, ...] = Field(default=(), description="names in Host and Origin besides the one bound")
+    request_size_bytes_max: PositiveInt = 16 * 1024 * 1024
+    sessions_max: PositiveInt = 256
+    session_idle_timeout_s: PositiveFloat = 1800.0
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Constructed directly it takes only what it is given; see `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter=NESTED,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        nested_model_default_partial_update=False,
+    )
+
+    policy: PolicyName = "read-before-write"
+    read: ReadLimits = ReadLimits()
+    local: LocalOptions = LocalOptions()
+    s3: S3Options = S3Options()
+    sftp: SftpOptions = SftpOptions()
+    fsspec: FsspecOptions = FsspecOptions()
+    http: HttpSettings = HttpSettings()
+
+    @property
+    def backends(self) -> BackendOptions:
+        """Return the settings of every kind of store."""
+        return BackendOptions(local=self.local, s3=self.s3, sftp=self.sftp, fsspec=self.fsspec)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take arguments alone: `load_settings` reads the other sources, so that it can say which one is wrong."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Settings from one place. `kind` decides how a setting is called there."""
+
+    kind: Literal["flag", "environment", "file"]
+    values: Mapping[str, Any]
+    file: Path | None = None
+
+    def has(self, path: tuple[str, ...]) -> bool:
+        node: object = self.values
+        for part in path:
+            if not isinstance(node, Mapping) or part not in node:
+                return False
+            node = cast("Mapping[str, object]", node)[part]
+        return True
+
+    def name_of(self, path: tuple[str, ...]) -> str:
+        match self.kind:
+            case "flag":
+                return f"--{path[-1].replace('_', '-')}"
+            case "environment":
+                return ENV_PREFIX + NESTED.join(path).upper()
+            case "file":
+                return f"{self.file}: {'.'.join(path)}"
+
+
+def load_settings(
+    *,
+    flags: Mapping[str, Any] | None = None,
+    config_file: Path | None = None,
+    ignored_variables: Iterable[str] = (),
+) -> Settings:
+    """Return the settings of this process.
+
+    Args:
+        flags: Nested by section, as the fields of `Settings` are; they win over everything.
+        config_file: Read instead of `seamfs.toml` in the working directory; it must exist.
+        ignored_variables: Variables with the prefix `SEAMFS_` that are no settings.
+
+    Raises:
+        BadSettingError: A source cannot be read, or a setting is unknown or has a bad value.
+    """
+    sources = (_Source("flag", flags or {}), _environment(frozenset(ignored_variables)), _file(config_file))
+    merged: dict[str, Any] = {}
+    for source in reversed(sources):
+        merged = _merged(merged, source.values)
+    try:
+        return Settings(**merged)
+    except ValidationError as error:
+        raise BadSettingError(_explain(error, sources)) from None
+
+
+def _environment(ignored: frozenset[str]) -> _Source:
+    for name in os.environ:
+        if name.startswith(ENV_PREFIX) and name not in ignored | NOT_SETTINGS:
+            section = name.removeprefix(ENV_PREFIX).lower().split(NESTED)[0]
+            if section not in Settings.model_fields:
+                raise BadSettingError(f"{name}: unknown setting; known here: {_known_at(())}")
+    try:
+        return _Source("environment", EnvSettingsSource(Settings)())
+    except SettingsError as error:
+        raise BadSettingError(f"environment: {error}") from None
+
+
+def _file(config_file: Path | None) -> _Source:
+    file = config_file or CONFIG_FILE
+    if config_file is None and not file.is_file():
+        return _Source("file", {}, file)
+    try:
+        # The source itself takes a missing file for an empty one.
+        file.stat()
+        return _Source("file", TomlConfigSettingsSource(Settings, toml_file=file)(), file)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadSettingError(f"{file}: {reason}") from None
+
+
+def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(low)
+    for key, value in high.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merged(cast("Mapping[str, Any]", below), cast("Mapping[str, Any]", value))
+        else:
+            merged[key] = value
+    return merged
+
+
+def _explain(error: ValidationError, sources: tuple[_Source, ...]) -> str:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    first = details[0]
+    path = tuple(str(part) for part in first["loc"])
+    while True:
+        for source in sources:
+            if path and source.has(path):
+                more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+                return f"{source.name_of(path)}: {_what(first, path)}{more}"
+        # Positions inside a list or a union exist in no source; what holds them does.
+        path = path[:-1]
+
+
+def _what(detail: ErrorDetails, path: tuple[str, ...]) -> str:
+    if detail["type"] == "extra_forbidden":
+        return f"unknown setting; known here: {_known_at(path[:-1])}"
+    return detail["msg"].removeprefix("Value error, ")
+
+
+def _known_at(path: tuple[str, ...]) -> str:
+    model: type[BaseModel] = Settings
+    for part in path:
+        model = _models(model.model_fields[part].annotation)[0]
+    return ", ".join(model.model_fields)
+
+
+def _models(annotation: object) -> list[type[BaseModel]]:
+    candidates = (annotation, *get_args(annotation))
+    return [item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel)]

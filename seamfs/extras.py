@@ -1,0 +1,22 @@
+"""Optional parts of the installation."""
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+__all__ = ["MissingExtraError", "require_extra"]
+
+
+class MissingExtraError(Exception):
+    """Raised when a command needs packages that are not installed; one line with the command that installs them."""
+
+
+def require_extra(extra: str, modules: Iterable[str], *, what: str) -> None:
+    """Check that the packages of an extra are there, without loading them.
+
+    Raises:
+        MissingExtraError: One is not.
+    """
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        packages = ", ".join(missing)
+        raise MissingExtraError(f"{what} needs {packages}, not installed here: pip install 'seamfs[{extra}]'")

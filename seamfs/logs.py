@@ -1,0 +1,67 @@
+"""Logs of the server: one JSON object a line on standard error, without file content and without secrets."""
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import Final
+
+__all__ = ["configure_logging"]
+
+FRAMES_SHOWN_MAX: Final = 8
+
+
+class _JsonLines(logging.Formatter):
+    """Formats a record as JSON.
+
+    Of records that are not ours, and of exceptions, only what was written in the source is kept: the template
+    without its arguments, the types of the exceptions, and where they were raised. Arguments and messages may quote
+    what a client sent or a file holds; they are added only when `verbose`.
+    """
+
+    def __init__(self, *, verbose: bool) -> None:
+        super().__init__()
+        self._verbose = verbose
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage() if self._verbose else str(record.msg),
+            **getattr(record, "fields", {}),
+        }
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            fields["error"] = _types(error)
+            fields["at"] = _places(error)
+            if self._verbose:
+                fields["traceback"] = "".join(traceback.format_exception(error))
+        return json.dumps(fields, ensure_ascii=True)
+
+
+def configure_logging(*, verbose: bool) -> None:
+    """Send all logs of this process to standard error; `verbose` may show file content."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines(verbose=verbose))
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    if not verbose:
+        # The protocol library tells session ids at INFO, and the web server what we tell ourselves.
+        for name in ("mcp", "uvicorn", "httpx", "botocore", "paramiko"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _types(error: BaseException) -> str:
+    """Return the types of an exception and its causes, the outermost first."""
+    names: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        names.append(type(current).__name__)
+        current = current.__cause__
+    return " from ".join(names)
+
+
+def _places(error: BaseException) -> list[str]:
+    frames = traceback.extract_tb(error.__traceback__)[-FRAMES_SHOWN_MAX:]
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]

@@ -1,0 +1,75 @@
+"""Who is speaking over MCP: each client session is one owner of observations. See docs/decisions/0006-mcp-owner.md."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mcp.server import ServerRequestContext
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from seamfs.call_queue import CallQueue
+from seamfs.workspace import Workspace
+
+__all__ = ["Agent", "Agents", "Context", "is_sessionless"]
+
+SESSION_HEADER: Final = "mcp-session-id"
+
+Context = ServerRequestContext["Agents", Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One client session. `label` tells it from others in logs and is no secret, as a session id would be."""
+
+    label: str
+    calls: CallQueue
+
+
+class Agents:
+    """The client sessions of one running server: one on stdio, one per transport session over HTTP.
+
+    An HTTP session ends unseen by handlers (the client deletes it, or it idles out), so the least recently used
+    one is dropped above `sessions_max`, which is also how many the transport keeps open. An owner whose
+    observations are lost has to read again; it can never change what it has not seen.
+    """
+
+    def __init__(self, workspace: Workspace, *, sessions_max: int) -> None:
+        self._workspace = workspace
+        self._sessions_max = sessions_max
+        self._connection: Agent | None = None
+        self._sessions: OrderedDict[str, Agent] = OrderedDict()
+        self._labelled = 0
+
+    def of(self, ctx: Context) -> Agent:
+        """Return whoever sent a request."""
+        if is_sessionless(ctx):
+            return self._new()
+        session_id = _session_id(ctx)
+        if session_id is None:
+            if self._connection is None:
+                self._connection = self._new()
+            return self._connection
+        if session_id not in self._sessions:
+            self._sessions[session_id] = self._new()
+            if len(self._sessions) > self._sessions_max:
+                self._sessions.popitem(last=False)
+        self._sessions.move_to_end(session_id)
+        return self._sessions[session_id]
+
+    def _new(self) -> Agent:
+        self._labelled += 1
+        # Without a name the session owns its observations alone, and they go when it goes.
+        queue = CallQueue(self._workspace.tools, owner=self._workspace.session())
+        return Agent(label=f"s{self._labelled}", calls=queue)
+
+
+def is_sessionless(ctx: Context) -> bool:
+    """Tell whether nothing connects this request to others: HTTP in the newest revision of the protocol."""
+    return ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _session_id(ctx: Context) -> str | None:
+    """Return the transport's session, which it has checked before a handler runs; `None` on stdio."""
+    request = cast("Request | None", ctx.request)
+    return None if request is None else request.headers.get(SESSION_HEADER)

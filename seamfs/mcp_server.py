@@ -1,0 +1,178 @@
+"""The tools of a workspace as an MCP server, for any transport."""
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Final
+
+import anyio
+from mcp import MCPError, types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from seamfs.mcp_agents import Agents, Context, is_sessionless
+from seamfs.workspace import Workspace
+from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolSchema, ToolSuccess
+
+__all__ = ["ERROR_KEY", "PROGRESS_PERIOD_S", "VALUE_KEY", "build_server", "instructions"]
+
+logger = logging.getLogger(__name__)
+
+VALUE_KEY: Final = "seamfs/value"
+ERROR_KEY: Final = "seamfs/error"
+ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
+"""Keeps a client with a tool search of its own from hiding the three tools that everything else is done with."""
+
+PROGRESS_PERIOD_S: Final = 1.0
+
+
+def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Agents]:
+    """Return a server for the tools of a workspace.
+
+    Args:
+        workspace: Outlives the server.
+        structured: Send the value of a result as `structuredContent` too, and announce its schema. Some clients then
+            show their model the value instead of the text.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_server: Server[Agents]) -> AsyncGenerator[Agents]:
+        # Entered once per stdio connection and once per HTTP server.
+        yield Agents(workspace, sessions_max=workspace.settings.http.sessions_max)
+
+    async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[_tool(schema, structured=structured) for schema in workspace.tools.schemas()]
+        )
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return _call_result(await _run(ctx, params), structured=structured)
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        tool = workspace.tools.get(name)
+        return None if tool is None else tool.schema().parameters
+
+    async def discover(ctx: Context, _params: types.RequestParams) -> types.DiscoverResult:
+        # A client that is told of no version without sessions goes on with the handshake.
+        served = HANDSHAKE_PROTOCOL_VERSIONS if is_refused(ctx) else MODERN_PROTOCOL_VERSIONS
+        return types.DiscoverResult(
+            supported_versions=list(served),
+            capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=server.instructions,
+        )
+
+    def is_refused(ctx: Context) -> bool:
+        return workspace.remembers and is_sessionless(ctx)
+
+    async def require_session(ctx: ServerRequestContext[Agents, Any], call_next: CallNext) -> HandlerResult:
+        if is_refused(ctx) and ctx.method != "server/discover":
+            raise _needs_session(ctx.protocol_version)
+        return await call_next(ctx)
+
+    server = Server[Agents](
+        "seamfs",
+        version=version("seamfs"),
+        instructions=instructions(workspace),
+        lifespan=lifespan,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    server.add_request_handler("server/discover", types.RequestParams, discover)
+    server.middleware.append(require_session)
+    return server
+
+
+def instructions(workspace: Workspace) -> str:
+    """Return what a client tells its model once: where the files are and what a change requires."""
+    text = f"Files below {workspace.root.url}. Paths are relative to that root and use /."
+    if workspace.read_only:
+        return f"{text} They can be read and not changed."
+    if not workspace.remembers:
+        return text
+    return (
+        f"{text} An existing file is changed only by a session that has read it, in any window, and only while it is "
+        "as it was read: call read before write or edit, and read again when a change is refused as stale. "
+        "A new file needs no read."
+    )
+
+
+async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+    agent = ctx.lifespan_context.of(ctx)
+    call = ToolCall(params.name, params.arguments or {}, id=str(ctx.request_id))
+    started_s = time.perf_counter()
+    code: str | None = "CANCELLED"
+    try:
+        async with _progress(ctx, params.name):
+            result = await agent.calls.run(call)
+        code = result.code if isinstance(result, ToolFailure) else None
+        return result
+    finally:
+        elapsed_ms = round((time.perf_counter() - started_s) * 1000)
+        fields = {"session": agent.label, "call": call.id, "tool": call.name, "code": code, "elapsed_ms": elapsed_ms}
+        logger.info("call", extra={"fields": fields})
+
+
+@asynccontextmanager
+async def _progress(ctx: Context, name: str) -> AsyncGenerator[None]:
+    """Tell a client that asked for it how long the block has been running."""
+
+    async def report() -> None:
+        elapsed_s = 0.0
+        while True:
+            await anyio.sleep(PROGRESS_PERIOD_S)
+            elapsed_s += PROGRESS_PERIOD_S
+            await ctx.session.report_progress(elapsed_s, message=f"{name}: running for {elapsed_s:.0f} s")
+
+    if ctx.meta is None or "progress_token" not in ctx.meta:
+        yield
+        return
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def _tool(schema: ToolSchema, *, structured: bool) -> types.Tool:
+    hints = schema.annotations
+    return types.Tool(
+        name=schema.name,
+        description=schema.description,
+        input_schema=schema.parameters,
+        output_schema=schema.output if structured else None,
+        annotations=types.ToolAnnotations(
+            read_only_hint=hints.read_only,
+            destructive_hint=hints.destructive,
+            idempotent_hint=hints.idempotent,
+            open_world_hint=hints.open_world,
+        ),
+        _meta=dict(ALWAYS_LOAD),
+    )
+
+
+def _call_result(result: ToolResult, *, structured: bool) -> types.CallToolResult:
+    """Return the text that the model is shown, with the value beside it where only the host looks."""
+    content: list[types.ContentBlock] = [types.TextContent(text=block.text) for block in result.content]
+    match result:
+        case ToolSuccess(value):
+            meta: JsonObject = {VALUE_KEY: value}
+            return types.CallToolResult(
+                content=content, structured_content=value if structured else None, _meta=dict(meta)
+            )
+        case ToolFailure(code, message, retryable):
+            fault: JsonObject = {"code": code, "message": message, "retryable": retryable}
+            return types.CallToolResult(content=content, is_error=True, _meta={ERROR_KEY: fault})
+
+
+def _needs_session(requested: str) -> MCPError:
+    message = (
+        f"protocol revision {requested} has no sessions over HTTP, and this server must know which client has read a "
+        "file before it lets it change that file; use the initialize handshake, stdio, --read-only or --policy none"
+    )
+    supported = types.UnsupportedProtocolVersionErrorData(
+        supported=list(HANDSHAKE_PROTOCOL_VERSIONS), requested=requested
+    )
+    return MCPError(types.UNSUPPORTED_PROTOCOL_VERSION, message, supported.model_dump(mode="json"))

@@ -1,0 +1,68 @@
+"""`seamfs read`, `write` and `edit`: one call of a tool, for people and scripts."""
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+from pydantic import JsonValue
+
+from fs_core.errors import NotText
+from seamfs.config import Settings, load_settings
+from seamfs.terminal import write_text
+from seamfs.workspace import open_workspace
+from tool_runtime import ToolFailure, ToolResult
+
+__all__ = ["run_tool", "standard_input"]
+
+STANDARD_INPUT: Final = "standard input"
+
+
+def run_tool(
+    name: str, arguments: Mapping[str, JsonValue], *, root: str, config_file: Path | None, as_json: bool
+) -> bool:
+    """Call a tool without an observation policy, print its result, and return whether it was refused.
+
+    Raises:
+        FsError: The store cannot be opened.
+        BadSettingError: A setting is wrong.
+    """
+    settings = load_settings(flags={"policy": "none"}, config_file=config_file)
+    result = anyio.run(partial(_call, name, arguments, root=root, settings=settings))
+    refused = isinstance(result, ToolFailure)
+    if as_json:
+        write_text(json.dumps(_json(result), ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+    elif not refused:
+        text = "\n".join(block.text for block in result.content)
+        write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
+    if refused:
+        write_text(f"{result.code}: {result.message}\n", sys.stderr)
+    return refused
+
+
+def standard_input() -> str:
+    """Return everything on standard input, which has to be UTF-8; line endings stay as they are.
+
+    Raises:
+        NotText: It is not.
+    """
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8 text: byte {error.start} of {len(data)}; nothing was written"
+        raise NotText(reason, path=STANDARD_INPUT, operation="write") from error
+
+
+async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:
+    async with open_workspace(root, settings=settings) as workspace:
+        return await workspace.call(workspace.session(), name, arguments)
+
+
+def _json(result: ToolResult) -> JsonValue:
+    if isinstance(result, ToolFailure):
+        return {"code": result.code, "message": result.message, "retryable": result.retryable}
+    return result.value

@@ -1,0 +1,37 @@
+"""Ending a long-running command in good order when the process is told to."""
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from anyio import CancelScope
+
+__all__ = ["SIGNAL_STATUS_BASE", "run_until_signal"]
+
+SIGNAL_STATUS_BASE: Final = 128
+"""An exit status above this one names the signal that ended a process, as shells do it."""
+
+
+async def run_until_signal(work: Callable[[], Awaitable[None]], *, stop: Callable[[], None] | None = None) -> int:
+    """Run `work` to its end, or stop it at the first SIGINT or SIGTERM; return the exit status.
+
+    Args:
+        work: Runs; releases what it holds when it is stopped.
+        stop: Asks `work` to end; without it, `work` is cancelled. A second signal has its usual effect.
+    """
+    status = 0
+
+    async def watch(scope: CancelScope) -> None:
+        nonlocal status
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+            async for number in received:
+                status = SIGNAL_STATUS_BASE + number
+                break
+        (stop or scope.cancel)()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch, tasks.cancel_scope)
+        await work()
+        tasks.cancel_scope.cancel()
+    return status
