@@ -183,6 +183,7 @@ class _Write:
                 reason = "this file system can neither rename without replacing nor link; a file cannot be made safely"
                 raise Unsupported(reason, path=self._path, operation="write") from error
             raise
+        file.discard()  # now, since losing the other name moves the change time that the version is made of
 
     def _replace(self, file: Staged, old: _Old | None, condition: WriteCondition) -> None:
         """Take the name over. With a version to hold, what was displaced is verified and put back if it is foreign."""

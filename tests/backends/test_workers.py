@@ -1,0 +1,129 @@
+"""Blocking work on bounded threads: what cancellation does at each stage."""
+
+import threading
+
+import anyio
+import pytest
+
+from backends._workers import CallCancelled, WorkerCall, Workers
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_result_of_the_work_is_returned() -> None:
+    workers = Workers(concurrency_max=2)
+    assert await workers.run(lambda _: 42) == 42
+
+
+async def test_what_the_work_raises_is_raised() -> None:
+    workers = Workers(concurrency_max=2)
+
+    def work(call: WorkerCall) -> None:
+        raise KeyError("fault")
+
+    with pytest.raises(KeyError, match="fault"):
+        await workers.run(work)
+
+
+async def test_at_most_the_given_number_runs_at_once() -> None:
+    workers = Workers(concurrency_max=3)
+    lock = threading.Lock()
+    running, most = 0, 0
+    full = threading.Event()
+
+    def work(call: WorkerCall) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            if running == 3:
+                full.set()
+        full.wait(10)
+        with lock:
+            running -= 1
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(9):
+            tasks.start_soon(workers.run, work)
+    assert most == 3
+
+
+async def test_cancelling_before_the_commit_ends_the_work_at_its_next_step() -> None:
+    workers = Workers(concurrency_max=1)
+    started, unblocked = threading.Event(), threading.Event()
+    reached: list[str] = []
+
+    def work(call: WorkerCall) -> None:
+        call.unblock_with(unblocked.set)
+        started.set()
+        unblocked.wait(10)
+        reached.append("unblocked")
+        call.commit()
+        reached.append("committed")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(workers.run, work)
+        await anyio.to_thread.run_sync(started.wait)
+        tasks.cancel_scope.cancel()
+    assert reached == ["unblocked"]
+    assert await workers.run(lambda _: "free") == "free"
+
+
+async def test_cancelling_after_the_commit_waits_for_the_outcome_and_returns_it() -> None:
+    workers = Workers(concurrency_max=1)
+    committed, released = threading.Event(), threading.Event()
+    outcome: list[str] = []
+
+    def work(call: WorkerCall) -> str:
+        call.commit()
+        committed.set()
+        released.wait(10)
+        return "published"
+
+    async def write() -> None:
+        outcome.append(await workers.run(work))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write)
+        await anyio.to_thread.run_sync(committed.wait)
+        tasks.cancel_scope.cancel()
+        released.set()
+    assert outcome == ["published"]
+
+
+async def test_a_call_cancelled_while_it_waits_for_a_thread_never_starts() -> None:
+    workers = Workers(concurrency_max=1)
+    started, released = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def block(call: WorkerCall) -> None:
+        started.set()
+        released.wait(10)
+
+    scope = anyio.CancelScope(deadline=0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(workers.run, block)
+        await anyio.to_thread.run_sync(started.wait)
+        with scope:
+            await workers.run(lambda _: calls.append("ran"))
+        released.set()
+    assert scope.cancelled_caught
+    assert calls == []
+
+
+def test_a_cancelled_call_can_neither_commit_nor_go_on() -> None:
+    call = WorkerCall()
+    assert call.begin()
+    assert call.cancel()
+    for step in (call.check, call.commit, lambda: call.unblock_with(lambda: None)):
+        with pytest.raises(CallCancelled):
+            step()
+
+
+def test_a_committed_call_is_no_longer_cancelled() -> None:
+    call = WorkerCall()
+    assert call.begin()
+    call.commit()
+    assert call.cancel()
+    call.check()
+    assert not WorkerCall().cancel()
