@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 from backends._workers import WorkerCall, Workers
 from backends.local._errors import mapped_errors
 from backends.local._lock import ProcessLocks, default_lock_directory
+from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
 from backends.local._tree import Names, Tree, open_regular
 from backends.local._version import CHUNK_BYTES, version_of
@@ -167,6 +168,15 @@ class LocalBackend(Backend):
                 self._locks.hold(target.key, call=call, path=target.display_path),
             ):
                 return self._publisher.write(names, data, condition, call=call, path=target.display_path)
+
+        return await self._workers.run(work)
+
+    async def probe(self) -> LocalProbe:
+        """Try on two scratch files what this directory can do; they are removed again."""
+
+        def work(call: WorkerCall) -> LocalProbe:
+            call.check()
+            return probe_directory(self._tree.real, self._locks, call=call)
 
         return await self._workers.run(work)
 
