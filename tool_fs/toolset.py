@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from fs_core.errors import FsError
+from fs_core.errors import ErrorCode, FsError
 from fs_core.filesystem import PageRead
 from fs_core.paths import Root, parse_path
 from fs_core.session import FileSession
@@ -71,6 +71,7 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
         execute=execute,
         render=lambda _, value: [TextBlock(render_read(ReadValue.model_validate(value)))],
         concurrency_safe=lambda _: True,
+        not_unicode_code=ErrorCode.INVALID_PATH,
         example={"file_path": "src/main.py", "offset": 1, "limit": 200},
         annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True),
     )
@@ -122,6 +123,7 @@ def _write_tool() -> Tool[WriteArgs]:
         execute=execute,
         render=lambda _, value: [TextBlock(render_write(WriteValue.model_validate(value)))],
         concurrency_key=lambda args: _path_key(args.file_path),
+        not_unicode_code=ErrorCode.NOT_TEXT,
         example={"file_path": "notes/todo.md", "content": "one line\n"},
         annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=True),
     )
@@ -147,6 +149,7 @@ def _edit_tool() -> Tool[EditArgs]:
         execute=execute,
         render=lambda _, value: [TextBlock(render_edit(EditValue.model_validate(value)))],
         concurrency_key=lambda args: _path_key(args.file_path),
+        not_unicode_code=ErrorCode.NOT_TEXT,
         example={"file_path": "src/main.py", "old_string": "timeout = 10", "new_string": "timeout = 30"},
         annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=False),
     )

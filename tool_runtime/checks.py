@@ -109,9 +109,12 @@ class ModelChecker(Generic[ModelT_co]):
             return Problem(path, unknown_key(property_names(self.schema, path[:-1])))
         if "missing" in kinds:
             return Problem(path, "is required")
-        # A union reports one error per member at the same place: any of them would do.
+        # A union reports one error per member at the same place: any of them would do. That null would do is no advice.
+        details = [detail for detail in details if detail["type"] != "none_required"] or details
         wanted = " or ".join(dict.fromkeys(_clause(detail) for detail in details))
-        return Problem(path, f"{wanted}, got {shown(details[0]['input'])}", integer_expected="int_type" in kinds)
+        is_about_the_whole = not path and kinds == {"value_error"}
+        got = "" if is_about_the_whole else f", got {shown(details[0]['input'])}"
+        return Problem(path, f"{wanted}{got}", integer_expected="int_type" in kinds)
 
 
 def unknown_key(known: Sequence[str]) -> str:

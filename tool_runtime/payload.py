@@ -9,9 +9,11 @@ from typing import TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-__all__ = ["JsonObject", "NotJsonError", "decode", "detached", "encode", "path_text"]
+__all__ = ["JsonObject", "LoneSurrogateError", "NotJsonError", "decode", "detached", "encode", "path_text"]
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+
+_SURROGATE = "holds a lone surrogate, which is not Unicode text"
 
 # Deeper values are refused by the JSON parser of pydantic-core; the search for faults stops there too.
 _DEPTH_MAX = 200
@@ -19,6 +21,10 @@ _DEPTH_MAX = 200
 
 class NotJsonError(ValueError):
     """Raised when a value has no JSON form; the message names every offending path."""
+
+
+class LoneSurrogateError(NotJsonError):
+    """Raised when nothing but lone surrogates keeps a value from having a JSON form."""
 
 
 def encode(value: object) -> bytes:
@@ -30,7 +36,9 @@ def encode(value: object) -> bytes:
     try:
         payload = to_json(value, inf_nan_mode="constants", fallback=_plain_mapping)
     except PydanticSerializationError as error:
-        raise NotJsonError(_faults(value) or str(error).splitlines()[0]) from error
+        faults = _faults(value)
+        kind = LoneSurrogateError if faults and not _other_faults(value) else NotJsonError
+        raise kind(faults or str(error).splitlines()[0]) from error
     # The words may also stand inside a string, so only the walk over the value decides.
     if (b"NaN" in payload or b"Infinity" in payload) and (faults := _faults(value)):
         raise NotJsonError(faults)
@@ -76,6 +84,10 @@ def _faults(value: object) -> str:
     return "; ".join(f"{path_text(path)}: {fault}" if path else fault for path, fault in _each_fault(value, ()))
 
 
+def _other_faults(value: object) -> bool:
+    return any(fault != _SURROGATE for _, fault in _each_fault(value, ()))
+
+
 def _each_fault(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if len(path) > _DEPTH_MAX:
         yield (), f"nested deeper than {_DEPTH_MAX} levels"
@@ -95,7 +107,7 @@ def _each_fault(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tu
 def _scalar_fault(value: object) -> str | None:
     if isinstance(value, str):
         surrogate = any("\ud800" <= character <= "\udfff" for character in value)
-        return "holds a lone surrogate, which is not Unicode text" if surrogate else None
+        return _SURROGATE if surrogate else None
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{value} is not a JSON number"
     return None if isinstance(value, int | None) else f"{type(value).__name__} is not a JSON type"

@@ -17,7 +17,7 @@ from tool_runtime.abort import AbortSignal
 from tool_runtime.arguments import check_arguments
 from tool_runtime.checks import MismatchError
 from tool_runtime.hooks import Allow, Answerer, Ask, Deny, Hooks, Invocation, Observation, Proceed
-from tool_runtime.payload import NotJsonError, decode, encode
+from tool_runtime.payload import LoneSurrogateError, NotJsonError, decode, encode
 from tool_runtime.registry import Registry
 from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.scopes import GLOBAL, ScopeId, UnknownScopeError
@@ -42,6 +42,7 @@ class Submission:
         name: What it names.
         payload: Its arguments as JSON text; None if they have no such form.
         fault: Why they have none.
+        is_unicode: False if that is for lone surrogates alone.
         scope: Where it sees tools from.
         owner: On whose behalf.
     """
@@ -51,19 +52,21 @@ class Submission:
     name: str
     payload: bytes | None = field(repr=False)
     fault: str
+    is_unicode: bool
     scope: ScopeId
     owner: object
 
     @classmethod
     def of(cls, call: ToolCall, *, scope: ScopeId | None, owner: object) -> Submission:
         """Take the snapshot."""
-        payload, fault = None, "arguments must be a JSON object"
+        payload, fault, is_unicode = None, "arguments must be a JSON object", True
         try:
             encoded = encode(call.arguments)
             payload = encoded if encoded.startswith(b"{") else None
         except NotJsonError as error:
-            fault = str(error)
-        return cls(call.id, call.parent_id, call.name, payload, fault, GLOBAL if scope is None else scope, owner)
+            fault, is_unicode = str(error), not isinstance(error, LoneSurrogateError)
+        scope = GLOBAL if scope is None else scope
+        return cls(call.id, call.parent_id, call.name, payload, fault, is_unicode, scope, owner)
 
 
 class Pipeline:
@@ -103,7 +106,8 @@ class Pipeline:
         if tool is None:
             raise ToolError(RuntimeCode.UNKNOWN_TOOL, self._unknown(submission))
         if submission.payload is None:
-            raise ToolError(RuntimeCode.INVALID_ARGS, f"{tool.name}: {submission.fault}. {tool.usage()}")
+            code = RuntimeCode.INVALID_ARGS if submission.is_unicode else tool.not_unicode_code
+            raise ToolError(code, f"{tool.name}: {submission.fault}. {tool.usage()}")
         try:
             args, payload = check_arguments(tool.accepts, submission.payload)
         except MismatchError as error:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue
 from tool_runtime.arguments import call_text, check_arguments
 from tool_runtime.checks import Checker, MismatchError, checker_for
 from tool_runtime.payload import JsonObject, detached, encode
-from tool_runtime.results import TextBlock, ToolResult
+from tool_runtime.results import RuntimeCode, TextBlock, ToolResult
 from tool_runtime.scopes import ScopeId
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ class Tool(Generic[ArgsT]):
         concurrency_key: What an unsafe call works on: calls with different keys may overlap, None overlaps with none.
         delegates_to: Name and arguments of the call that a call stands for; it is then scheduled as that one.
         timeout_s: Bound on the body, in seconds.
+        not_unicode_code: Code of the refusal when a text among the arguments holds a lone surrogate.
         example: Arguments of a right call, shown when a call is refused.
         annotations: Hints.
         accepts: `parameters`, compiled.
@@ -138,6 +139,7 @@ class Tool(Generic[ArgsT]):
     concurrency_key: Callable[[ArgsT], str | None] = _nothing
     delegates_to: Callable[[ArgsT], tuple[str, Mapping[str, JsonValue]] | None] = _nothing
     timeout_s: float | None = None
+    not_unicode_code: str = RuntimeCode.INVALID_ARGS.value
     example: Mapping[str, JsonValue] | None = None
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     accepts: Checker[ArgsT] = field(init=False, repr=False)

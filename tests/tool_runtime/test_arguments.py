@@ -1,11 +1,11 @@
 import enum
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, model_validator
 
 from tool_runtime.arguments import call_text, check_arguments
 from tool_runtime.checks import MismatchError, ModelChecker
@@ -187,3 +187,31 @@ def test_a_fraction_is_never_an_integer(number: float) -> None:
 
 def test_a_call_is_shown_as_name_and_json() -> None:
     assert call_text("read", {"file_path": "a.txt", "limit": 2}) == 'read({"file_path":"a.txt","limit":2})'
+
+
+class Change(BaseModel):
+    first: Annotated[int, AfterValidator(at_least_one)] | None = None
+    old: str = "a"
+    new: str = "b"
+
+    @model_validator(mode="after")
+    def must_change(self) -> Self:
+        if self.old == self.new:
+            raise ValueError("nothing would change")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"first": 0}, "first: lines start at 1, got 0"),
+        ({"first": "x"}, 'first: must be a valid integer, got "x"'),
+        ({"new": "a"}, "nothing would change"),
+    ],
+)
+def test_a_refusal_names_neither_null_as_the_alternative_nor_the_whole_as_the_input(
+    arguments: JsonValue, message: str
+) -> None:
+    with pytest.raises(MismatchError) as caught:
+        check_arguments(ModelChecker(Change), encode(arguments))
+    assert str(caught.value) == message

@@ -1,3 +1,5 @@
+import dataclasses
+
 """One call, from its arguments to its result."""
 
 import logging
@@ -77,6 +79,19 @@ async def test_arguments_that_are_no_json_object_are_invalid_args(arguments: obj
     wrong = ToolCall("echo", cast("JsonObject", arguments), id="c")
     refused = failure(await runtime_with(echo_tool()).execute(wrong))
     assert (refused.code, refused.message) == ("INVALID_ARGS", f"echo: {reason}. {SHOWN}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"text": "\ud800"}, "NOT_TEXT"),
+        ({"text": "\ud800", "times": float("nan")}, "INVALID_ARGS"),
+        ({"text": 1}, "INVALID_ARGS"),
+    ],
+)
+async def test_a_tool_may_name_its_own_code_for_text_that_is_not_unicode(arguments: JsonObject, code: str) -> None:
+    runtime = runtime_with(dataclasses.replace(echo_tool(), not_unicode_code="NOT_TEXT"))
+    assert failure(await runtime.execute(ToolCall("echo", arguments, id="c"))).code == code
 
 
 async def test_unknown_tool_suggests_a_near_name() -> None:
