@@ -1,7 +1,6 @@
-import dataclasses
-
 """One call, from its arguments to its result."""
 
+import dataclasses
 import logging
 from collections.abc import Callable
 from typing import Any, cast
