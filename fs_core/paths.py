@@ -112,7 +112,13 @@ def _strip_root(path: str, root: Root) -> str:
             return path[len(prefix) + 1 :]
     if not path.startswith("/") and _SCHEME.match(path) is None:
         return path
-    suggestion = _SCHEME.sub("", path).lstrip("/")
-    advice = f'; did you mean "{suggestion}"?' if path.startswith("/") and suggestion else ""
-    reason = f"is outside the root {root.url}; use a path relative to the root{advice}"
+    reason = f"is outside the root {root.url}; use a path relative to the root{_suggestion(path)}"
     raise SandboxDenied(reason, path=path, operation="resolve")
+
+
+def _suggestion(path: str) -> str:
+    """Return the relative form of an absolute path as a question, where that form would be accepted."""
+    relative = path.lstrip("/")
+    if relative in {"", path} or not relative.isprintable() or ".." in relative.split("/"):
+        return ""
+    return f'; did you mean "{relative}"?'
