@@ -1,0 +1,301 @@
+"""One SFTP session on one SSH connection: flights of requests, with bounds on time and on what is outstanding."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+import paramiko
+
+from backends.sftp import _wire as wire
+from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
+from fs_core.protocol import Sink
+
+__all__ = ["WINDOW_REQUESTS_MAX", "SftpClient", "SpanRead"]
+
+WINDOW_REQUESTS_MAX: Final = 64
+"""Requests of one stream that are outstanding or whose answers wait for an earlier one (as OpenSSH's `sftp` does)."""
+
+_CHUNK_BYTES: Final = 32 * 1024
+"""What every server takes in one packet (draft-ietf-secsh-filexfer-02, section 3)."""
+_CHUNK_BYTES_MAX: Final = 255 * 1024
+_PACKET_BYTES_MAX: Final = 1 << 20
+_BURST_BYTES: Final = 32 * 1024
+_CHANNEL_WINDOW_BYTES: Final = 32 << 20
+_CHANNEL_PACKET_BYTES: Final = 32 * 1024
+_READDIR_AHEAD: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRead:
+    """How a read went: the open file's attributes around it, those at its path afterwards, and how much came."""
+
+    before: wire.Attributes
+    after: wire.Attributes
+    by_path: wire.Attributes | None
+    fed_bytes: int
+
+
+class SftpClient:
+    """A session for one operation at a time, in one thread.
+
+    `shut_down` alone may be called from another thread. After `ConnectionLost` the client is of no more use.
+
+    Attributes:
+        extensions: what the server offers beyond version 3, by name.
+        request_timeout_s: within this time every single answer has to arrive.
+    """
+
+    def __init__(self, connection: Connection, *, request_timeout_s: float) -> None:
+        self._connection = connection
+        self.request_timeout_s = request_timeout_s
+        self.extensions: dict[str, str] = {}
+        self.used_at_s = time.monotonic()
+        self._number = 0
+        self._outstanding: set[int] = set()
+        self._ignored: set[int] = set()
+        self._arrived: dict[int, wire.Reply] = {}
+        self._is_broken = False
+        self._read_bytes_max = self._write_bytes_max = _CHUNK_BYTES
+        self._channel = self._open_channel()
+        self._greet()
+
+    def _open_channel(self) -> paramiko.Channel:
+        try:
+            channel = self._connection.transport.open_session(
+                window_size=_CHANNEL_WINDOW_BYTES,
+                max_packet_size=_CHANNEL_PACKET_BYTES,
+                timeout=self.request_timeout_s,
+            )
+            channel.settimeout(self.request_timeout_s)
+            channel.invoke_subsystem("sftp")
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise ConnectionLost(f"the server opened no SFTP session: {error}") from error
+        return channel
+
+    def _greet(self) -> None:
+        """Agree on the version and learn the server's extensions and limits."""
+        self._transmit(b"\0\0\0\5" + bytes((wire.Kind.INIT,)) + wire.PROTOCOL_VERSION.to_bytes(4, "big"))
+        kind, body = self._receive_packet()
+        if kind != wire.Kind.VERSION:
+            raise self._broken(_NO_SFTP)
+        _, self.extensions = wire.parse_version(body)
+        if "limits@openssh.com" not in self.extensions:
+            return
+        (reply,) = self.exchange(wire.extended("limits@openssh.com", b""))
+        if wire.status_of(reply) is None:
+            _, read_bytes, write_bytes, _ = wire.fields_of(reply, 4)
+            self._read_bytes_max = min(read_bytes or _CHUNK_BYTES, _CHUNK_BYTES_MAX)
+            self._write_bytes_max = min(write_bytes or _CHUNK_BYTES, _CHUNK_BYTES_MAX)
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the next operation may have this client."""
+        return not self._is_broken and not self._outstanding - self._ignored and self._connection.is_alive
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection is known to be of no more use."""
+        return self._is_broken
+
+    @property
+    def has_posix_rename(self) -> bool:
+        """Whether a file can be replaced atomically."""
+        return "posix-rename@openssh.com" in self.extensions
+
+    @property
+    def has_hardlink(self) -> bool:
+        """Whether hard links can be made."""
+        return "hardlink@openssh.com" in self.extensions
+
+    @property
+    def has_fsync(self) -> bool:
+        """Whether a file can be flushed to its disk."""
+        return "fsync@openssh.com" in self.extensions
+
+    @property
+    def has_statvfs(self) -> bool:
+        """Whether free space can be asked for."""
+        return "statvfs@openssh.com" in self.extensions
+
+    def shut_down(self) -> None:
+        """End whatever is in flight, at once; safe from any thread."""
+        self._is_broken = True
+        self._connection.shut_down()
+
+    def close(self) -> None:
+        """Close the session and its connection and wait for its thread."""
+        self._is_broken = True
+        self._connection.close()
+
+    def exchange(self, *requests: wire.Request) -> list[wire.Reply]:
+        """Send all requests in one flight and return their replies in the same order."""
+        return list(self.stream(requests))
+
+    def ask(self, request: wire.Request) -> wire.Reply:
+        """Send one request and return its reply, or raise `StatusError` for a refusal."""
+        (reply,) = self.exchange(request)
+        wire.raise_for_status(reply)
+        return reply
+
+    def stream(self, requests: Iterable[wire.Request]) -> Iterator[wire.Reply]:
+        """Send requests through a bounded window and yield their replies in order. Has to be run to its end."""
+        source = iter(requests)
+        waiting = deque(self._send(islice(source, WINDOW_REQUESTS_MAX)))
+        while waiting:
+            reply = self._await_reply(waiting.popleft())
+            waiting.extend(self._send(islice(source, 1)))
+            yield reply
+
+    def close_later(self, handle: bytes) -> None:
+        """Close a handle whose fate does not matter, without waiting for the answer."""
+        self._ignored.update(self._send([wire.close(handle)]))
+
+    def read_span(
+        self, handle: bytes, start: int, end: int, *, accept: Callable[[wire.Attributes], bool], sink: Sink, path: str
+    ) -> SpanRead:
+        """Feed bytes `start` to `end` of an open file to `sink`, in order, in one flight if they fit the window.
+
+        The attributes of the open file come first; if `accept` declines them, nothing is fed. Fewer bytes than asked
+        for are fed only if the file ends before; a short answer in the middle is continued.
+        """
+        spans = [(at, min(self._read_bytes_max, end - at)) for at in range(start, end, self._read_bytes_max)]
+        reads = (wire.read(handle, at, size) for at, size in spans)
+        replies = self.stream(chain([wire.fstat(handle)], reads, [wire.fstat(handle), wire.lstat(path)]))
+        before = wire.attributes_of(next(replies))
+        is_open = accept(before)
+        fed = 0
+        for (at, size), reply in zip(spans, islice(replies, len(spans)), strict=True):
+            if is_open:
+                got = self._feed(handle, at, size, reply, sink)
+                fed += got
+                is_open = got == size
+        after, by_path = replies
+        there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
+        return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=fed)
+
+    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Sink) -> int:
+        """Feed one span, continued until it is whole or the file ends."""
+        got = 0
+        data = wire.data_of(reply)
+        while data:
+            sink(data)
+            got += len(data)
+            if got >= size:
+                break
+            (reply,) = self.exchange(wire.read(handle, at + got, size - got))
+            data = wire.data_of(reply)
+        return got
+
+    def upload(self, handle: bytes, data: bytes, *, then: tuple[wire.Request, ...]) -> list[wire.Reply]:
+        """Write `data` and send `then` behind it; return the replies of `then`.
+
+        Every single write's status is checked: a full disk shows nowhere else.
+        """
+        view, size = memoryview(data), self._write_bytes_max
+        writes = (wire.write(handle, at, view[at : at + size]) for at in range(0, len(data), size))
+        count = -(-len(data) // size)
+        refusal: wire.StatusError | None = None
+        tail: list[wire.Reply] = []
+        for index, reply in enumerate(self.stream(chain(writes, then))):
+            if index >= count:
+                tail.append(reply)
+            else:
+                refusal = refusal or wire.status_of(reply)
+        if refusal is not None:
+            raise refusal
+        return tail
+
+    def read_directory(self, path: str) -> Generator[wire.NamedAttributes]:
+        """Yield the names of a directory as the server gives them, without `.` and `..`."""
+        handle = wire.handle_of(self.ask(wire.opendir(path)))
+        try:
+            is_at_end = False
+            while not is_at_end:
+                for reply in self.exchange(*[wire.readdir(handle)] * _READDIR_AHEAD):
+                    names = wire.names_of(reply)
+                    is_at_end = is_at_end or not names
+                    yield from (entry for entry in names if entry.name not in {b".", b".."})
+        finally:
+            if not self._is_broken:
+                self.close_later(handle)
+
+    def _send(self, requests: Iterable[wire.Request]) -> list[int]:
+        """Transmit requests, small ones together, and return their numbers."""
+        numbers: list[int] = []
+        burst = bytearray()
+        for request in requests:
+            self._number = (self._number + 1) & 0xFFFFFFFF
+            numbers.append(self._number)
+            self._outstanding.add(self._number)
+            burst += wire.frame(request, self._number)
+            if len(burst) >= _BURST_BYTES:
+                self._transmit(bytes(burst))
+                burst.clear()
+        if burst:
+            self._transmit(bytes(burst))
+        return numbers
+
+    def _await_reply(self, number: int) -> wire.Reply:
+        while number not in self._arrived:
+            kind, body = self._receive_packet()
+            answered = int.from_bytes(body[:4], "big")
+            if answered not in self._outstanding:
+                raise self._broken("the server answered a request that was not made")
+            self._outstanding.discard(answered)
+            if answered in self._ignored:
+                self._ignored.discard(answered)
+            else:
+                self._arrived[answered] = wire.Reply(kind, body[4:])
+        return self._arrived.pop(number)
+
+    def _receive_packet(self) -> tuple[int, memoryview]:
+        deadline_s = time.monotonic() + self.request_timeout_s
+        size = int.from_bytes(self._receive(4, deadline_s), "big")
+        if not 1 <= size <= _PACKET_BYTES_MAX:
+            raise self._broken(_NO_SFTP)
+        packet = self._receive(size, deadline_s)
+        return packet[0], memoryview(packet)[1:]
+
+    def _receive(self, size: int, deadline_s: float) -> bytes:
+        pieces: list[bytes] = []
+        missing = size
+        while missing:
+            try:
+                self._channel.settimeout(max(deadline_s - time.monotonic(), 0.001))
+                piece = self._channel.recv(missing)
+            except TimeoutError as error:
+                raise self._silent() from error
+            except (OSError, EOFError, paramiko.SSHException) as error:
+                raise self._broken(f"the connection was lost: {error}") from error
+            if not piece:
+                raise self._broken("the server closed the connection")
+            pieces.append(piece)
+            missing -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _transmit(self, data: bytes) -> None:
+        try:
+            self._channel.settimeout(self.request_timeout_s)
+            self._channel.sendall(data)
+        except TimeoutError as error:
+            raise self._silent() from error
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise self._broken(f"the connection was lost: {error}") from error
+        self.used_at_s = time.monotonic()
+
+    def _silent(self) -> ServerSilent:
+        self._is_broken = True
+        return ServerSilent(f"the server did not answer within {self.request_timeout_s:g} s")
+
+    def _broken(self, reason: str) -> ConnectionLost:
+        self._is_broken = True
+        return ConnectionLost(reason)
+
+
+_NO_SFTP: Final = (
+    "the server does not speak SFTP on this session; if its shell prints text at login (.bashrc, .profile), "
+    "make it silent for non-interactive sessions"
+)

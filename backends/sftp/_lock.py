@@ -1,0 +1,171 @@
+"""A lock on one target that every client of the server sees, and that publishing gives up by itself.
+
+The lock is a directory beside the target that holds the owner's upload. It is taken by renaming the upload's private
+directory to the lock's name, which rename(2) refuses as long as the lock holds a file. Publishing renames the upload
+out of it onto the target: that one atomic step ends the lock. Breaking the lock of a dead owner is removing its upload
+by name: after that a slow owner has nothing left to publish. So no clock and no pause can make two owners, or lose an
+acknowledged write; time decides only how long a dead owner keeps others waiting (docs/decisions/0005).
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import xxhash
+
+from backends.sftp import _wire as wire
+from backends.sftp._client import SftpClient
+from backends.sftp._errors import Fenced
+from backends.sftp._resolve import Names, absolute
+from backends.sftp._stage import Staging
+from backends.sftp._wire import StatusCode, StatusError
+from fs_core.errors import Unavailable
+from fs_core.paths import display, staged_name
+
+__all__ = ["LEASES_WAITED_MAX", "HeldLock", "acquire", "lock_box"]
+
+LEASES_WAITED_MAX: Final = 4
+"""A waiter gives up after this many leases, however often the owner changed meanwhile."""
+_POLL_FIRST_S: Final = 0.01
+_POLL_MAX_S: Final = 0.25
+_ODD_REFUSALS_MAX: Final = 3
+
+
+def lock_box(target: Names) -> str:
+    """Return the path of the directory that is the lock of `target`."""
+    token = xxhash.xxh3_64_hexdigest("".join(target[-1:]).encode("utf-8", "surrogateescape"))
+    return absolute((*target[:-1], staged_name(token, suffix="lock")))
+
+
+@dataclass(slots=True)
+class HeldLock:
+    """A lock that this write owns, as long as its upload is in it."""
+
+    box: str
+    name: str
+    lease_s: float
+    renewed_at_s: float
+
+    @property
+    def path(self) -> str:
+        """Return where the upload is now."""
+        return f"{self.box}/{self.name}"
+
+    @property
+    def is_within_lease(self) -> bool:
+        """Whether no other client can have broken the lock: each watches it for a whole lease before."""
+        return time.monotonic() - self.renewed_at_s < self.lease_s
+
+    def renew_if_due(self, client: SftpClient) -> None:
+        """Show watchers that the owner lives, by another name for the upload.
+
+        Raises:
+            Fenced: the lock was broken.
+        """
+        now_s = time.monotonic()
+        if now_s - self.renewed_at_s < self.lease_s / 3:
+            return
+        name = staged_name(secrets.token_hex(8))
+        (reply,) = client.exchange(wire.rename(self.path, f"{self.box}/{name}"))
+        _raise_if_fenced(wire.status_of(reply))
+        self.name, self.renewed_at_s = name, now_s
+
+    def publish(self, client: SftpClient, target: str) -> None:
+        """Put the upload in the target's place, atomically, which ends the lock.
+
+        Raises:
+            Fenced: the lock was broken; nothing happened.
+        """
+        (reply,) = client.exchange(wire.posix_rename(self.path, target))
+        _raise_if_fenced(wire.status_of(reply))
+
+
+def _raise_if_fenced(status: StatusError | None) -> None:
+    if status is None:
+        return
+    if status.code == StatusCode.NO_SUCH_FILE:
+        raise Fenced from status
+    raise status
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What a waiter has seen in the lock, and since when by its own clock."""
+
+    names: tuple[bytes, ...] = ()
+    since_s: float = 0.0
+
+    def is_dead(self, names: tuple[bytes, ...], lease_s: float) -> bool:
+        """Tell whether `names` have been in the lock for a whole lease."""
+        now_s = time.monotonic()
+        if names != self.names:
+            self.names, self.since_s = names, now_s
+        return now_s - self.since_s >= lease_s
+
+
+def acquire(
+    client: SftpClient,
+    staging: Staging,
+    box: str,
+    *,
+    lease_s: float,
+    attempt: Callable[[wire.Request], wire.Reply],
+    pause: Callable[[float], None],
+    shown: str,
+) -> HeldLock:
+    """Take the lock `box` with the upload in `staging`; `attempt` sends the request that takes it.
+
+    Raises:
+        Fenced: someone removed the upload.
+        Unavailable: others held the lock for too long.
+    """
+    give_up_s = time.monotonic() + LEASES_WAITED_MAX * lease_s
+    watch = _Watch()
+    delay_s = _POLL_FIRST_S
+    odd_refusals = 0
+    while True:
+        taken_at_s = time.monotonic()
+        refusal = wire.status_of(attempt(wire.posix_rename(staging.box, box)))
+        if refusal is None:
+            return HeldLock(box=box, name=staging.name, lease_s=lease_s, renewed_at_s=taken_at_s)
+        if refusal.code == StatusCode.NO_SUCH_FILE:
+            raise Fenced from refusal
+        names = _names_in(client, box)
+        if not names:
+            # Free again, or a server whose rename does not replace an empty directory. Not for ever, though.
+            odd_refusals += 1
+            if odd_refusals > _ODD_REFUSALS_MAX:
+                raise refusal
+            client.exchange(wire.rmdir(box))
+        elif watch.is_dead(names, lease_s):
+            _break(client, box, names)
+        elif taken_at_s >= give_up_s:
+            name = display(staging.parent[-1:]) + box[box.rindex("/") :]
+            reason = f"other clients held the lock {name} for {LEASES_WAITED_MAX * lease_s:g} s; try again later"
+            raise Unavailable(reason, path=shown, operation="write", retryable=True)
+        else:
+            odd_refusals = 0
+            pause(delay_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads waiters, keeps no secret
+            delay_s = min(delay_s * 1.5, _POLL_MAX_S)
+
+
+def _names_in(client: SftpClient, box: str) -> tuple[bytes, ...]:
+    """Return what is in the lock; nothing when it is gone."""
+    try:
+        return tuple(sorted(entry.name for entry in client.read_directory(box)))
+    except StatusError as error:
+        if error.code != StatusCode.NO_SUCH_FILE:
+            raise
+        return ()
+
+
+def _break(client: SftpClient, box: str, names: tuple[bytes, ...]) -> None:
+    """Fence a dead owner: remove exactly what was watched, so that a living successor is not hit."""
+    paths = (f"{box}/{name.decode('utf-8', 'surrogateescape')}" for name in names)
+    for reply in client.exchange(*(wire.remove(path) for path in paths)):
+        status = wire.status_of(reply)
+        if status is not None and status.code != StatusCode.NO_SUCH_FILE:
+            raise status

@@ -1,0 +1,254 @@
+"""Files on a server that speaks SFTP version 3."""
+
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from backends._workers import WorkerCall, Workers
+from backends.options import SftpOptions
+from backends.sftp import _wire as wire
+from backends.sftp._client import SftpClient
+from backends.sftp._config import Location, find_route, parse_url
+from backends.sftp._connection import ConnectionLost, ServerSilent
+from backends.sftp._errors import store_errors
+from backends.sftp._leftovers import Sweeper
+from backends.sftp._list import list_directory
+from backends.sftp._pool import ConnectionPool
+from backends.sftp._probe import ProbeReport, probe_server
+from backends.sftp._publish import Publication, write_file
+from backends.sftp._read import read_snapshot, scan_file
+from backends.sftp._resolve import Confinement, Names, absolute, observe, refuse_long_names, resolve_names, split
+from fs_core.errors import NotDirectory, Operation, TooLarge
+from fs_core.paths import Root, RootedPath, display
+from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
+from fs_core.types import (
+    FileInfo,
+    FileKind,
+    Listing,
+    Snapshot,
+    Target,
+    TargetKey,
+    Version,
+    WriteCondition,
+    WriteReceipt,
+)
+
+__all__ = ["SftpBackend", "open_sftp"]
+
+T = TypeVar("T")
+
+
+async def open_sftp(url: str, options: SftpOptions) -> "SftpBackend":
+    """Open the directory that `sftp://[user@]host[:port]/path` names; the path is percent-decoded once.
+
+    User, port, keys, jump hosts and known hosts come from `~/.ssh/config` where URL and options leave them open.
+
+    Raises:
+        InvalidPath: no such URL, one with a password, or a configuration that cannot be used.
+        NotFound, NotDirectory: there is no directory at that path.
+        Unavailable: host unreachable, its key not trusted, or the login refused; one line says which and what to do.
+    """
+    location = parse_url(url)
+    shown = f"sftp://{location.shown_authority}{location.path}"
+    workers = Workers(concurrency_max=options.concurrency_max)
+
+    def work(call: WorkerCall) -> tuple[ConnectionPool, Names, tuple[str, ...]]:
+        pool = ConnectionPool(find_route(location.address, options), options)
+        try:
+            with store_errors(shown, "open", call=call), pool.lease(call) as client:
+                root = _find_root(client, location.path, shown)
+                extensions = tuple(sorted(client.extensions))
+        except BaseException:
+            pool.close()
+            raise
+        return pool, root, extensions
+
+    pool, root, extensions = await workers.run(work)
+    prefixes = _prefixes(location, absolute(root))
+    return SftpBackend(
+        pool, workers, options, root=Root(url=shown, prefixes=prefixes), real_names=root, extensions=extensions
+    )
+
+
+def _find_root(client: SftpClient, path: str, shown: str) -> Names:
+    real, looked = client.exchange(wire.realpath(path), wire.stat_followed(path))
+    if wire.attributes_of(looked).kind is not FileKind.DIRECTORY:
+        raise NotDirectory("the root of a workspace must be a directory", path=shown, operation="open")
+    return split(wire.name_of(real))
+
+
+def _prefixes(location: Location, real: str) -> tuple[str, ...]:
+    """Return the absolute spellings of the root, the longest first."""
+    paths = dict.fromkeys(path.rstrip("/") for path in (location.path, real))
+    spelled = dict.fromkeys((*paths, location.raw_path.rstrip("/")))
+    urls = [f"sftp://{authority}{path}" for authority in location.bare_authorities for path in spelled]
+    return tuple(sorted((*paths, *urls), key=len, reverse=True))
+
+
+class SftpBackend(Backend):
+    """Files below one directory of an SFTP server; made by `open_sftp`. Runs under asyncio and trio.
+
+    A version is size, modification time in whole seconds, and the digest of the content: the protocol offers no more,
+    so an equal token alone never settles that the content is equal. `IfAbsent` is refused by the server itself.
+    `IfVersion` is compared under a lock that all clients of this library on that server share (see `_lock`); another
+    program that writes the file has the moment between comparison and rename, about one round trip.
+    """
+
+    scheme: ClassVar[str] = "sftp"
+
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        workers: Workers,
+        options: SftpOptions,
+        *,
+        root: Root,
+        real_names: Names,
+        extensions: tuple[str, ...],
+    ) -> None:
+        self._pool = pool
+        self._workers = workers
+        self._options = options
+        self._root = root
+        self._confinement = Confinement(real_names, root.url)
+        self._extensions = extensions
+        self._sweeper = Sweeper(lease_s=options.lock_lease_s)
+
+    @property
+    def root(self) -> Root:
+        """Return the directory that was opened."""
+        return self._root
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """Return what the server offers beyond version 3, sorted."""
+        return self._extensions
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return what the server can do; without `posix-rename@openssh.com` existing files are not replaced."""
+        can_replace = "posix-rename@openssh.com" in self._extensions
+        return Capabilities(
+            create=Guard.NATIVE,
+            replace=Guard.CHECKED if can_replace else Guard.NONE,
+            write_size_bytes_max=self._options.write_size_bytes_max,
+        )
+
+    async def resolve(self, path: RootedPath) -> Target:
+        """See `Backend`. One round trip, two more for every link on the way."""
+        shown = display(path.names)
+        refuse_long_names(self._confinement.names + path.names, shown=shown)
+
+        def work(client: SftpClient, _: WorkerCall) -> Names:
+            return resolve_names(client, self._confinement, path.names, shown=shown)
+
+        names = await self._look(shown, "resolve", work)
+        return Target(key=TargetKey(absolute(names)), display_path=self._confinement.shown(names))
+
+    async def stat(self, target: Target) -> FileInfo | None:
+        """See `Backend`. One round trip."""
+        shown = target.display_path
+
+        def work(client: SftpClient, _: WorkerCall) -> wire.Attributes | None:
+            return observe(client, target.key, root=self._confinement, shown=shown, operation="stat")[0]
+
+        found = await self._look(shown, "stat", work)
+        if found is None:
+            return None
+        if found.kind is not FileKind.FILE:
+            return FileInfo(found.kind)
+        return FileInfo(found.kind, found.size_bytes, Version(found.token, settled=False))
+
+    async def read(
+        self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
+    ) -> Snapshot:
+        """See `Backend`. Three round trips up to 16 MiB.
+
+        `pinned` is compared by digest when the whole file is read, else by token: parts of a file that is replaced
+        within one second by another of the same size are not told apart. `scan` has no such gap.
+        """
+        shown = target.display_path
+
+        def work(client: SftpClient, _: WorkerCall) -> Snapshot:
+            return read_snapshot(
+                client, target.key, root=self._confinement, shown=shown, offset=offset, limit=limit, pinned=pinned
+            )
+
+        return await self._look(shown, "read", work)
+
+    async def scan(self, target: Target, sink: Sink) -> Scanned:
+        """See `Backend`. One handle pins the content; the path is looked at again in the end."""
+        shown = target.display_path
+
+        def body(call: WorkerCall) -> Scanned:
+            # Not repeated on a new connection: the sink has had a part already.
+            with store_errors(shown, "read", call=call), self._pool.lease(call) as client:
+                return scan_file(client, target.key, root=self._confinement, shown=shown, sink=sink, call=call)
+
+        return await self._workers.run(body)
+
+    async def list(self, target: Target, *, limit: int) -> Listing:
+        """See `Backend`. A link is shown as what it leads to; a name that is no UTF-8 is not addressable."""
+        shown = target.display_path
+
+        def work(client: SftpClient, _: WorkerCall) -> Listing:
+            return list_directory(client, split(target.key), root=self._confinement, shown=shown, limit=limit)
+
+        return await self._look(shown, "list", work)
+
+    async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
+        """See `Backend`. A new file takes five round trips, a replaced one eight, up to 16 MiB."""
+        shown = target.display_path
+        if len(data) > self._options.write_size_bytes_max:
+            reason = f"{len(data)} bytes are more than the {self._options.write_size_bytes_max} that are written"
+            raise TooLarge(reason, path=shown, operation="write")
+        publication = Publication(
+            target=split(target.key),
+            root=self._confinement,
+            shown=shown,
+            data=data,
+            condition=condition,
+            lease_s=self._options.lock_lease_s,
+        )
+
+        def body(call: WorkerCall) -> WriteReceipt:
+            with store_errors(shown, "write", call=call):
+                return write_file(self._pool, self._sweeper, publication, call)
+
+        return await self._workers.run(body)
+
+    async def probe(self) -> ProbeReport:
+        """Try on a scratch file what the server can do, and how far its clock is off.
+
+        Raises:
+            PermissionDenied, NoSpace, Unavailable: the root cannot be written.
+        """
+
+        def work(client: SftpClient, _: WorkerCall) -> ProbeReport:
+            return probe_server(client, self._confinement)
+
+        return await self._look(".", "write", work)
+
+    async def aclose(self) -> None:
+        """Close all connections; idempotent. Operations still in flight end as unavailable."""
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(self._pool.close)
+
+    async def _look(self, shown: str, operation: Operation, work: Callable[[SftpClient, WorkerCall], T]) -> T:
+        """Run what changes nothing; on a connection that turns out dead it is repeated once on a new one."""
+
+        def body(call: WorkerCall) -> T:
+            with store_errors(shown, operation, call=call):
+                try:
+                    with self._pool.lease(call) as client:
+                        return work(client, call)
+                except ServerSilent:
+                    raise
+                except ConnectionLost:
+                    call.check()
+                    with self._pool.lease(call) as client:
+                        return work(client, call)
+
+        return await self._workers.run(body)
