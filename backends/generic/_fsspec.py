@@ -1,0 +1,97 @@
+"""The part of fsspec that is used here, typed; the one module that imports it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, cast
+
+# fsspec ships no types; everything of it is cast below.
+# pyright: reportUnknownVariableType=false
+from fsspec.asyn import sync
+from fsspec.core import url_to_fs
+from fsspec.registry import available_protocols, get_filesystem_class, registry
+
+__all__ = ["RawFile", "RawFileSystem", "connect", "disconnect", "install_hint", "known_protocols"]
+
+
+class RawFile(Protocol):
+    """An open file. A streaming one raises `ValueError` on `seek`."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        ...
+
+    def seek(self, offset: int, /) -> object:
+        """Go to a byte."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+class RawFileSystem(Protocol):
+    """An fsspec file system. `async_impl` ones take calls from many threads: their work is on fsspec's own loop."""
+
+    async_impl: bool
+
+    def info(self, path: str, /) -> Mapping[str, object]:
+        """Return `name`, `size`, `type` and whatever else the store tells."""
+        ...
+
+    def ls(self, path: str, /, *, detail: bool) -> Iterable[Mapping[str, object]]:
+        """Return what `info` tells of each entry; of the file itself if `path` is one."""
+        ...
+
+    def open(self, path: str, mode: str, /, **options: object) -> RawFile:
+        """Open a file."""
+        ...
+
+    def invalidate_cache(self) -> None:
+        """Forget listings."""
+        ...
+
+    def _strip_protocol(self, path: str, /) -> str: ...
+
+
+class _Web(Protocol):
+    """`HTTPFileSystem`, which has no `close` of its own."""
+
+    loop: object
+
+    def set_session(self) -> object: ...
+    def close_session(self, loop: object, session: object, /) -> None: ...
+
+
+_connect = cast("Callable[..., tuple[RawFileSystem, str]]", url_to_fs)
+_available = cast("Callable[[], list[str]]", available_protocols)
+_load_class = cast("Callable[[str], object]", get_filesystem_class)
+_sync = cast("Callable[[object, Callable[[], object]], object]", sync)
+_loaded = cast("Mapping[str, object]", registry)
+
+
+def connect(url: str, options: Mapping[str, object]) -> tuple[RawFileSystem, str]:
+    """Return a new file system for `url`, which may be a chain, and the root's path in it."""
+    return _connect(url, **options)
+
+
+def disconnect(file_system: RawFileSystem) -> None:
+    """Close the archive or the HTTP session of `file_system`; others let go when they are collected."""
+    close = getattr(file_system, "close", None)
+    if callable(close):
+        close()
+    elif hasattr(file_system, "close_session") and hasattr(file_system, "set_session"):
+        web = cast("_Web", file_system)
+        web.close_session(web.loop, _sync(web.loop, web.set_session))
+
+
+def known_protocols() -> frozenset[str]:
+    """Return the names of all protocols that fsspec knows, installed or not."""
+    return frozenset((*_available(), *_loaded))
+
+
+def install_hint(protocol: str) -> str | None:
+    """Return `None` if the library behind a known `protocol` is there, else what fsspec says about it."""
+    try:
+        _load_class(protocol)
+    except ImportError as error:
+        return str(error) or f"the library for {protocol} is missing"
+    return None

@@ -1,0 +1,72 @@
+"""A backend around a backend, for wrappers that watch, delay or break calls."""
+
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Literal, TypeVar
+
+from fs_core.paths import Root, RootedPath
+from fs_core.protocol import Backend, Capabilities, Scanned, Sink
+from fs_core.types import FileInfo, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+
+__all__ = ["DelegatingBackend", "Primitive"]
+
+Primitive = Literal["resolve", "stat", "read", "scan", "list", "write", "aclose"]
+"""The calls of a `Backend`. A `scan` is one call, however many reads the inner backend makes of it."""
+
+T = TypeVar("T")
+
+
+class DelegatingBackend(Backend):
+    """Passes every call to `inner`. Override `around` to do something before, after or instead.
+
+    Root, capabilities and targets are those of `inner`. Closing this closes `inner`.
+    """
+
+    scheme: ClassVar[str] = "delegating"
+
+    def __init__(self, inner: Backend) -> None:
+        self._inner = inner
+
+    async def around(self, primitive: Primitive, call: Callable[[], Awaitable[T]]) -> T:
+        """Run one call. An override awaits `call` once, or raises an `FsError` as a backend would."""
+        del primitive
+        return await call()
+
+    @property
+    def root(self) -> Root:
+        """Return the inner backend's root."""
+        return self._inner.root
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return the inner backend's capabilities."""
+        return self._inner.capabilities
+
+    async def resolve(self, path: RootedPath) -> Target:
+        """Delegate."""
+        return await self.around("resolve", lambda: self._inner.resolve(path))
+
+    async def stat(self, target: Target) -> FileInfo | None:
+        """Delegate."""
+        return await self.around("stat", lambda: self._inner.stat(target))
+
+    async def read(
+        self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
+    ) -> Snapshot:
+        """Delegate."""
+        return await self.around("read", lambda: self._inner.read(target, offset=offset, limit=limit, pinned=pinned))
+
+    async def scan(self, target: Target, sink: Sink) -> Scanned:
+        """Delegate."""
+        return await self.around("scan", lambda: self._inner.scan(target, sink))
+
+    async def list(self, target: Target, *, limit: int) -> Listing:
+        """Delegate."""
+        return await self.around("list", lambda: self._inner.list(target, limit=limit))
+
+    async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
+        """Delegate."""
+        return await self.around("write", lambda: self._inner.write(target, data, condition=condition))
+
+    async def aclose(self) -> None:
+        """Delegate."""
+        await self.around("aclose", self._inner.aclose)
