@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Progressive disclosure: what a model sees of a large catalog of tools. Presentation only; nothing is here yet."""

@@ -4,18 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.local import open_local
-from backends.options import LocalOptions
-from fs_core.protocol import Backend
 from fs_core.testing.conformance import BackendConformance
-from fs_core.testing.harness import DirectoryHarness, StoreHarness
-
-
-class LocalHarness(DirectoryHarness):
-    """A directory of this machine, opened as such."""
-
-    async def open(self) -> Backend:
-        return await open_local(self.directory, LocalOptions())
+from fs_core.testing.harness import StoreHarness
+from tests.support.local_store import LocalHarness
 
 
 class TestLocal(BackendConformance):
