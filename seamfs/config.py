@@ -1,6 +1,7 @@
 """Settings from flags, the environment and `seamfs.toml`, in that order; the first that names a setting wins."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ __all__ = ["BadSettingError", "HttpSettings", "PolicyName", "Settings", "load_se
 ENV_PREFIX: Final = "SEAMFS_"
 NESTED: Final = "__"
 CONFIG_FILE: Final = Path("seamfs.toml")
+
+_FIELD_IN_ERROR: Final = re.compile(r'field "(\w+)"')
 
 NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
 """Variables with our prefix that are read by the test suite and mean nothing here."""
@@ -150,7 +153,9 @@ def _environment(ignored: frozenset[str]) -> _Source:
     try:
         return _Source("environment", EnvSettingsSource(Settings)())
     except SettingsError as error:
-        raise BadSettingError(f"environment: {error}") from None
+        section = _FIELD_IN_ERROR.search(str(error))
+        name = ENV_PREFIX + (section[1].upper() if section else "")
+        raise BadSettingError(f'{name}: a list or table has to be JSON here, such as ["a", "b"]') from None
 
 
 def _file(config_file: Path | None) -> _Source:

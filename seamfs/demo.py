@@ -1,4 +1,4 @@
-"""`seamfs demo`: the same session on a local directory, an embedded S3 and an embedded SFTP server, proved identical."""
+"""`seamfs demo`: the same session on a local directory, an embedded S3 and an embedded SFTP server, then compared."""
 
 import difflib
 import json
@@ -23,7 +23,7 @@ from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult
 
 __all__ = ["Outcome", "differences", "run_demo", "run_session"]
 
-LINES_SHOWN_MAX: Final = 7
+LINES_SHOWN_MAX: Final = 9
 STORES: Final[tuple[Callable[[Path], AbstractContextManager[DemoStore]], ...]] = (local_store, s3_store, sftp_store)
 
 

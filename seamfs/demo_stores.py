@@ -3,13 +3,12 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import IO, Protocol, TypedDict, cast
 
 from pydantic import SecretStr
 
-from backends.options import S3Options, SftpOptions
+from backends.options import S3Options
 from seamfs.config import Settings
 from seamfs.embedded.s3 import EmbeddedS3, embedded_s3
 from seamfs.embedded.sftp import embedded_sftp
@@ -28,6 +27,20 @@ class DemoStore:
     get: Callable[[str], bytes]
 
 
+class _Object(TypedDict):
+    Body: IO[bytes]
+
+
+class _Client(Protocol):
+    """What is used of a boto3 S3 client."""
+
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> object: ...  # noqa: N803 - the service's own names
+
+    def get_object(self, *, Bucket: str, Key: str) -> _Object: ...  # noqa: N803 - the service's own names
+
+    def close(self) -> None: ...
+
+
 @contextmanager
 def local_store(directory: Path) -> Generator[DemoStore]:
     """Use a directory of this machine."""
@@ -38,7 +51,7 @@ def local_store(directory: Path) -> Generator[DemoStore]:
 def s3_store(directory: Path) -> Generator[DemoStore]:
     """Run an S3 service in this process; it keeps everything in memory and leaves `directory` alone."""
     del directory
-    with embedded_s3() as service:
+    with embedded_s3() as service, _direct_client(service) as client:
         options = S3Options(
             endpoint_url=service.endpoint_url,
             region=service.region,
@@ -47,10 +60,10 @@ def s3_store(directory: Path) -> Generator[DemoStore]:
         )
 
         def put(path: str, data: bytes) -> None:
-            _object_request(service, "PUT", path, data)
+            client.put_object(Bucket=service.bucket, Key=f"demo/{path}", Body=data)
 
         def get(path: str) -> bytes:
-            return _object_request(service, "GET", path)
+            return client.get_object(Bucket=service.bucket, Key=f"demo/{path}")["Body"].read()
 
         yield DemoStore("s3", f"s3://{service.bucket}/demo", Settings(s3=options), put, get)
 
@@ -74,15 +87,22 @@ def _in_directory(name: str, url: str, directory: Path, settings: Settings) -> D
     return DemoStore(name, url, settings, put, get)
 
 
-def _object_request(service: EmbeddedS3, method: str, path: str, body: bytes | None = None) -> bytes:
-    address = urlsplit(service.endpoint_url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=10)
+@contextmanager
+def _direct_client(service: EmbeddedS3) -> Generator[_Client]:
+    """Open a client of another library than the backend's, so that the store vouches for what the seam did."""
+    import boto3
+
+    client = cast(
+        "_Client",
+        boto3.client(  # pyright: ignore[reportUnknownMemberType] - boto3 ships no types
+            "s3",
+            endpoint_url=service.endpoint_url,
+            aws_access_key_id=service.access_key_id,
+            aws_secret_access_key=service.secret_access_key,
+            region_name=service.region,
+        ),
+    )
     try:
-        connection.request(method, f"/{service.bucket}/demo/{quote(path)}", body=body)
-        response = connection.getresponse()
-        data = response.read()
+        yield client
     finally:
-        connection.close()
-    if response.status != 200:  # noqa: PLR2004 - OK
-        raise RuntimeError(f"the embedded S3 service answered {response.status} to {method} {path}")
-    return data
+        client.close()
