@@ -26,7 +26,13 @@ _CONTINUATION_BYTES: Final = bytes(range(0x80, 0xC0))
 _UTF8_BYTES_MAX: Final = 4
 _HEAD_BYTES: Final = 512
 
-_UTF16_MARKS: Final = ((codecs.BOM_UTF16_LE, "UTF-16 little-endian"), (codecs.BOM_UTF16_BE, "UTF-16 big-endian"))
+# The mark of UTF-32 little-endian begins with that of UTF-16 and so comes first.
+_FOREIGN_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "UTF-32 little-endian"),
+    (codecs.BOM_UTF32_BE, "UTF-32 big-endian"),
+    (codecs.BOM_UTF16_LE, "UTF-16 little-endian"),
+    (codecs.BOM_UTF16_BE, "UTF-16 big-endian"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +117,6 @@ class TextScanner:
         offence = self._validator.finish()
         if offence is not None:
             return offence
-        if self._mark != BOM:
-            self._take(self._mark)
         ends_open = self._body_bytes > 0 and self._last_byte != b"\n"
         if ends_open:
             self._collector.end_of_file()
@@ -124,7 +128,7 @@ class TextScanner:
             lines=tuple(lines),
             total_lines=total,
             next_line=None if is_last else next_line,
-            truncated_by=None if is_last else self._collector.stopped_by or "lines",
+            truncated_by=None if is_last else self._collector.stopped_by,
             has_final_newline=self._last_byte == b"\n",
             has_cr_only_endings=self._has_cr and self._newlines == 0,
         )
@@ -163,6 +167,7 @@ class _Validator:
         self._position = 0  # of the start of `_pending`
         self._head = b""
         self._offence: int | None = None
+        self._is_nul = False
 
     def feed(self, data: bytes) -> bool:
         """Take a piece; false once something is not text."""
@@ -173,6 +178,7 @@ class _Validator:
         piece = self._pending + data
         self._offence = self._first_offence(piece)
         if self._offence is not None:
+            self._is_nul = piece[self._offence - self._position] == 0
             return False
         keep = 0 if piece.isascii() else _unfinished_bytes(piece)
         self._pending = piece[len(piece) - keep :]
@@ -185,7 +191,7 @@ class _Validator:
             self._offence = self._position
         if self._offence is None:
             return None
-        return NotTextFinding(offset=self._offence, reason=_likely_reason(self._head))
+        return NotTextFinding(offset=self._offence, reason=_likely_reason(self._head, is_nul=self._is_nul))
 
     def _first_offence(self, piece: bytes) -> int | None:
         nul = piece.find(b"\0")
@@ -204,16 +210,16 @@ def _unfinished_bytes(piece: bytes) -> int:
     return len(piece[-_UTF8_BYTES_MAX:]) - consumed
 
 
-def _likely_reason(head: bytes) -> str:
-    """Guess from the first bytes why a file is not UTF-8 text."""
-    for mark, name in _UTF16_MARKS:
+def _likely_reason(head: bytes, *, is_nul: bool) -> str:
+    """Guess from the first bytes, and from what the first offence is, why a file is not UTF-8 text."""
+    for mark, name in _FOREIGN_MARKS:
         if head.startswith(mark):
             return f"it begins with the byte order mark of {name} text"
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = len(head) // 2
     if half and max(even, odd) > half * 0.4 and min(even, odd) == 0:
         return "NUL in every other byte: likely UTF-16 text without a byte order mark"
-    if b"\0" in head:
+    if is_nul or b"\0" in head:
         return "it holds NUL bytes: likely a binary file"
     return "it is no valid UTF-8: likely a legacy encoding or a binary file"
 
@@ -235,8 +241,9 @@ class _Collector:
         if self.stopped_by is not None or self._number + newlines < first:
             self._number += newlines
             return
-        for piece, is_ended in _line_pieces(data, skip=max(0, first - self._number)):
-            self._number = max(self._number, first)
+        skipped = max(0, first - self._number)
+        self._number += skipped
+        for piece, is_ended in _line_pieces(data, skip=skipped):
             self._line.add(piece)
             if is_ended:
                 self._close(is_ended=True)
