@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest_plugins = ["tests.support.s3_servers", "tests.support.sftp_servers"]
+
 pytest.register_assert_rewrite("fs_core.testing.conformance")
 
 
