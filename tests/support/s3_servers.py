@@ -28,10 +28,13 @@ from pydantic import SecretStr
 
 from backends.options import S3Options
 from backends.s3 import S3Backend, open_s3
+from fs_core.paths import parse_path
+from fs_core.protocol import Backend
 from fs_core.testing.harness import StoreHarness
+from fs_core.types import Target
 from seamfs.embedded.s3 import embedded_s3
 
-__all__ = ["S3Harness", "S3Server", "moto_server", "rclone_server", "seaweedfs_server"]
+__all__ = ["S3Harness", "S3Server", "moto_server", "rclone_server", "seaweedfs_server", "target_of"]
 
 _START_TIMEOUT_S = 45.0
 
@@ -138,6 +141,11 @@ class S3Harness(StoreHarness):
             found.update(item["Key"][len(base) :] for item in page.get("Contents", []))
             found.update(item["Prefix"][len(base) : -1] for item in page.get("CommonPrefixes", []))
         return sorted(found - {""})
+
+
+async def target_of(backend: Backend, path: str) -> Target:
+    """Return the identity of `path`, as the layer above makes it."""
+    return await backend.resolve(parse_path(path, backend.root))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,247 @@
+import asyncio
+import time
+
+import anyio
+import pytest
+
+from backends.s3 import S3Backend
+from fs_core.errors import FsError, OutcomeUnknown, StaleVersion, Unavailable
+from fs_core.types import Always, IfAbsent, IfVersion, WriteReceipt
+from tests.support.s3_proxy import Answer, Drop, FaultProxy, Hold
+from tests.support.s3_servers import S3Harness, target_of
+
+pytestmark = pytest.mark.anyio
+
+CONFLICT = Answer(409, "ConditionalRequestConflict")
+
+
+async def test_lost_answer_to_a_create_is_a_success(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", Drop(forward=True))
+    target = await target_of(proxied, "f")
+    receipt = await proxied.write(target, b"mine", condition=IfAbsent())
+    assert proxy.counts() == {"LIST": 1, "PUT": 1, "HEAD": 1}
+    assert receipt.created
+    assert harness.get("f") == b"mine"
+    assert (await proxied.read(target)).version == receipt.version
+
+
+async def test_lost_answer_to_a_replace_is_a_success(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    harness.put("f", b"one")
+    target = await target_of(proxied, "f")
+    version = (await proxied.read(target)).version
+    proxy.inject("PUT", Drop(forward=True))
+    receipt = await proxied.write(target, b"two", condition=IfVersion(version))
+    assert proxy.counts() == {"GET": 1, "PUT": 1, "HEAD": 1}
+    await proxied.write(target, b"three", condition=IfVersion(receipt.version))
+    assert harness.get("f") == b"three"
+
+
+async def test_refusal_of_a_copy_of_our_own_request_is_a_success(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    """A proxy that sends again, as aiohttp does, gets 412 for the copy."""
+    target = await target_of(proxied, "f")
+    hold = Hold()
+    proxy.inject("PUT", hold)
+    receipts: list[WriteReceipt] = []
+
+    async def write() -> None:
+        receipts.append(await proxied.write(target, b"mine", condition=IfAbsent()))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(write)
+        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        stored = harness.head("f")
+        lineage = stored["Metadata"]
+        harness.put_with("f", b"mine", Metadata=lineage)
+        hold.release.set()
+    assert receipts[0].created
+    proxy.inject("PUT", Answer(412, "PreconditionFailed"))
+    with pytest.raises(StaleVersion):
+        await proxied.write(target, b"other", condition=IfAbsent())
+
+
+async def test_request_that_was_lost_is_sent_again(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", Drop(forward=False))
+    await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert proxy.counts() == {"LIST": 1, "PUT": 2, "HEAD": 1}
+    assert harness.get("f") == b"mine"
+
+
+async def test_connection_that_always_breaks_ends_as_unavailable(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", *[Drop(forward=False)] * 3)
+    with pytest.raises(Unavailable, match="broke") as caught:
+        await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert caught.value.retryable
+    assert proxy.counts() == {"LIST": 1, "PUT": 3, "HEAD": 3}
+    assert harness.names() == []
+
+
+async def test_lost_request_and_a_change_by_someone_else_is_stale(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", Drop(forward=False, then=lambda: harness.put("f", b"theirs")))
+    with pytest.raises(StaleVersion):
+        await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert harness.get("f") == b"theirs"
+
+
+async def test_write_that_was_replaced_before_we_looked_is_a_success(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    """Another client of this library reads our bytes and writes on; its lineage names our write."""
+    target = await target_of(proxied, "f")
+
+    def replaced_by_another_client() -> None:
+        async def act() -> None:
+            other = await harness.open()
+            version = (await other.read(target)).version
+            await other.write(target, b"theirs on mine", condition=IfVersion(version))
+            await other.aclose()
+
+        asyncio.run(act())
+
+    proxy.inject("PUT", Drop(forward=True, then=replaced_by_another_client))
+    receipt = await proxied.write(target, b"mine", condition=IfAbsent())
+    assert receipt.created
+    assert harness.get("f") == b"theirs on mine"
+    with pytest.raises(StaleVersion):
+        await proxied.write(target, b"mine again", condition=IfVersion(receipt.version))
+
+
+async def test_lost_answer_and_a_store_that_cannot_be_asked_is_unknown(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", Drop(forward=True))
+    proxy.inject("HEAD", *[Answer(503)] * 3)
+    with pytest.raises(OutcomeUnknown, match="read the file") as caught:
+        await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert not caught.value.retryable
+    assert harness.get("f") == b"mine"
+
+
+@pytest.mark.parametrize("forward_first", [True, False])
+async def test_answer_that_never_comes_is_settled_by_a_look_within_the_time_limit(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, forward_first: bool
+) -> None:
+    proxy.inject("PUT", Hold(forward_first=forward_first))
+    started = time.monotonic()
+    outcome: WriteReceipt | FsError
+    try:
+        outcome = await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    except FsError as error:
+        outcome = error
+    assert time.monotonic() - started < 2 * 2.0
+    assert proxy.counts() == {"LIST": 1, "PUT": 1, "HEAD": 1}
+    if forward_first:
+        assert isinstance(outcome, WriteReceipt)
+        assert harness.get("f") == b"mine"
+    else:
+        assert isinstance(outcome, Unavailable)
+        assert harness.get("f") is None
+
+
+async def test_conflict_is_evaluated_again_and_bounded(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    target = await target_of(proxied, "f")
+    proxy.inject("PUT", CONFLICT)
+    receipt = await proxied.write(target, b"one", condition=IfAbsent())
+    assert proxy.counts() == {"LIST": 1, "PUT": 2, "HEAD": 1}
+    proxy.inject("PUT", *[CONFLICT] * 3)
+    with pytest.raises(Unavailable) as caught:
+        await proxied.write(target, b"two", condition=IfVersion(receipt.version))
+    assert caught.value.retryable
+    assert proxy.counts() == {"PUT": 3, "HEAD": 3}
+    harness.put("g", b"theirs")
+    proxy.inject("PUT", CONFLICT)
+    with pytest.raises(StaleVersion):
+        await proxied.write(await target_of(proxied, "g"), b"mine", condition=IfAbsent())
+
+
+async def test_server_error_is_settled_by_a_look(proxied: S3Backend, proxy: FaultProxy, harness: S3Harness) -> None:
+    proxy.inject("PUT", Answer(500, "InternalError"))
+    await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert harness.get("f") == b"mine"
+    proxy.inject("PUT", *[Answer(503, "SlowDown")] * 3)
+    with pytest.raises(Unavailable):
+        await proxied.write(await target_of(proxied, "g"), b"mine", condition=IfAbsent())
+    assert harness.names() == ["f"]
+
+
+async def test_unguarded_write_is_settled_too(proxied: S3Backend, proxy: FaultProxy, harness: S3Harness) -> None:
+    harness.put("f", b"one")
+    proxy.inject("PUT", Drop(forward=True))
+    receipt = await proxied.write(await target_of(proxied, "f"), b"two", condition=Always())
+    assert not receipt.created
+    assert proxy.counts() == {"HEAD": 2, "PUT": 1}
+
+
+async def test_condition_refused_for_ever_is_bounded(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    harness.put("f", b"one")
+    target = await target_of(proxied, "f")
+    version = (await proxied.read(target)).version
+    proxy.counts()
+    proxy.inject("PUT", *[Answer(412, "PreconditionFailed")] * 4)
+    with pytest.raises(StaleVersion, match="keeps changing"):
+        await proxied.write(target, b"two", condition=IfVersion(version))
+    assert proxy.counts() == {"PUT": 4, "HEAD": 4}
+
+
+@pytest.mark.parametrize("native", [True, False], ids=["task.cancel", "cancel scope"])
+async def test_cancelled_while_the_put_is_on_its_way_reports_the_outcome(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, native: bool
+) -> None:
+    hold = Hold()
+    proxy.inject("PUT", hold)
+    target = await target_of(proxied, "f")
+    receipts: list[WriteReceipt] = []
+    later: list[str] = []
+    scope = anyio.CancelScope()
+
+    async def work() -> None:
+        with scope:
+            receipts.append(await proxied.write(target, b"mine", condition=IfAbsent()))
+            await anyio.sleep(0)
+            later.append("not cancelled")
+
+    task = asyncio.ensure_future(work())
+    await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+    if native:
+        task.cancel()
+    else:
+        scope.cancel()
+    done, _ = await asyncio.wait([task], timeout=0.1)
+    assert not done
+    hold.release.set()
+    await asyncio.wait([task])
+    assert task.cancelled() is native
+    assert len(receipts) == 1
+    assert later == []
+    assert harness.get("f") == b"mine"
+
+
+async def test_cancelled_before_the_put_leaves_nothing(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    hold = Hold()
+    proxy.inject("LIST", hold)
+    target = await target_of(proxied, "f")
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: proxied.write(target, b"mine", condition=IfAbsent()))
+        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        group.cancel_scope.cancel()
+    assert "PUT" not in proxy.counts()
+    assert harness.names() == []
+    await proxied.write(target, b"mine", condition=IfAbsent())
+    assert harness.get("f") == b"mine"

@@ -1,0 +1,171 @@
+"""A proxy in front of an S3 service: it counts requests and, where told to, answers itself, holds or breaks them."""
+
+import http.client
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
+from urllib.parse import urlsplit
+
+__all__ = ["Answer", "Drop", "FaultProxy", "Hold", "fault_proxy"]
+
+_HOLD_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer without asking the service."""
+
+    status: int
+    code: str = ""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Close the connection without an answer; before that, forward the request if `forward`, then call `then`."""
+
+    forward: bool
+    then: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Forward the request, then keep the answer back until `release` is set or the client is gone."""
+
+    arrived: threading.Event = field(default_factory=threading.Event)
+    release: threading.Event = field(default_factory=threading.Event)
+    forward_first: bool = True
+
+
+Fault = Answer | Drop | Hold
+
+
+class FaultProxy:
+    """Counts what passes by; `inject` says what happens to the next requests of a method."""
+
+    def __init__(self, upstream: str) -> None:
+        self.upstream = urlsplit(upstream).netloc
+        self.endpoint_url = ""
+        self.requests: list[str] = []
+        self._lock = threading.Lock()
+        self._faults: list[tuple[str, Fault]] = []
+
+    def inject(self, method: str, *faults: Fault) -> None:
+        """Meet the next requests of `method` with `faults`, one each."""
+        with self._lock:
+            self._faults.extend((method, fault) for fault in faults)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many requests of each method came, and forget them; a listing counts as LIST."""
+        with self._lock:
+            counted, self.requests = Counter(self.requests), []
+        return dict(counted)
+
+    def take(self, method: str, path: str) -> Fault | None:
+        """Record a request and return what should happen to it."""
+        with self._lock:
+            self.requests.append("LIST" if method == "GET" and "list-type=2" in path else method)
+            for index, (wanted, fault) in enumerate(self._faults):
+                if wanted == self.requests[-1]:
+                    del self._faults[index]
+                    return fault
+        return None
+
+
+@contextmanager
+def fault_proxy(upstream: str) -> Generator[FaultProxy]:
+    """Run a proxy for `upstream` on a free loopback port until the block ends."""
+    proxy = FaultProxy(upstream)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
+    server.daemon_threads = False
+    proxy.endpoint_url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    proxy: FaultProxy
+    protocol_version = "HTTP/1.1"
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.proxy.take(self.command, self.path)
+        match fault:
+            case None:
+                self._reply(*self._forward(body))
+            case Answer():
+                text = f"<Error><Code>{fault.code}</Code><Message>injected</Message></Error>" if fault.code else ""
+                self._reply(fault.status, list(fault.headers.items()), text.encode())
+            case Drop():
+                if fault.forward:
+                    self._forward(body)
+                if fault.then is not None:
+                    fault.then()
+                self._break()
+            case Hold():
+                answer = self._forward(body) if fault.forward_first else None
+                fault.arrived.set()
+                if self._wait(fault.release):
+                    self._reply(*(answer or self._forward(body)))
+                else:
+                    self._break()
+
+    do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = handle_any  # noqa: N815 - names set by http.server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name set by http.server
+        """Keep quiet."""
+
+    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        connection = http.client.HTTPConnection(self.proxy.upstream, timeout=_HOLD_TIMEOUT_S)
+        try:
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "expect"}
+            connection.request(self.command, self.path, body=body, headers=headers)
+            response = connection.getresponse()
+            return response.status, response.getheaders(), response.read()
+        finally:
+            connection.close()
+
+    def _reply(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.send_response_only(status)
+        has_length = False
+        for name, value in headers:
+            if name.lower() in {"connection", "transfer-encoding", "keep-alive"}:
+                continue
+            has_length = has_length or name.lower() == "content-length"
+            self.send_header(name, value)
+        if not has_length:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _break(self) -> None:
+        self.close_connection = True
+        cast("socket.socket", self.connection).shutdown(socket.SHUT_RDWR)
+
+    def _wait(self, release: threading.Event) -> bool:
+        """Wait for `release`; false when the client went away first."""
+        self.connection.settimeout(0.02)
+        try:
+            for _ in range(int(_HOLD_TIMEOUT_S / 0.02)):
+                if release.is_set():
+                    return True
+                try:
+                    if self.connection.recv(1, socket.MSG_PEEK) == b"":
+                        return False
+                except TimeoutError:
+                    continue
+            return False
+        finally:
+            self.connection.settimeout(None)
