@@ -117,9 +117,24 @@ class NotDirectory(FsError):
 
 
 class NotRegularFile(FsError):
-    """Raised when a regular file is needed and a directory, FIFO, socket or device stands at the path."""
+    """Raised when a regular file is needed and a directory, FIFO, socket or device stands at the path.
+
+    `entry_names` are the first names in it when it is a directory that was to be read.
+    """
 
     code = ErrorCode.NOT_REGULAR_FILE
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str,
+        operation: Operation,
+        retryable: bool = False,
+        entry_names: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(reason, path=path, operation=operation, retryable=retryable)
+        self.entry_names = entry_names
 
 
 class NotText(FsError):

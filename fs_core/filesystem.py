@@ -11,8 +11,10 @@ from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, 
 from fs_core.errors import (
     AmbiguousEdit,
     EditNotFound,
+    FsError,
     NotFound,
     NotObserved,
+    NotRegularFile,
     NotText,
     Operation,
     OutOfRange,
@@ -49,6 +51,7 @@ ATTEMPTS_MAX: Final = 4
 
 DIFF_SOURCE_BYTES_MAX: Final = 4 << 20
 NEAR_NAMES_LISTED_MAX: Final = 1_000
+ENTRY_NAMES_MAX: Final = 10
 INLINE_BYTES_MAX: Final = 1 << 20
 """Up to this size pure work on content runs on the event loop; above it a thread hop is cheaper than the pause."""
 
@@ -136,6 +139,7 @@ class BackedFileSystem:
 
         Raises:
             NotFound: nothing is there; similar names of the same directory are attached.
+            NotRegularFile: no regular file is there; the first names of a directory are attached.
             NotText: with the offset of the first offence. The owner may replace the file all the same.
             OutOfRange: the window starts after the last line. Nothing is recorded.
             StaleVersion: the file kept changing while it was read.
@@ -147,6 +151,8 @@ class BackedFileSystem:
             if policy.observed(target.key) is seen_before:
                 policy.record(target.key, Absent())
             raise await self._with_near_names(error, target) from error
+        except NotRegularFile as error:
+            raise await self._with_entries(error, target) from error
         is_text = isinstance(result, Page)
         if is_text and window.first_line > max(result.total_lines, 1):
             reason = f"has {result.total_lines} lines; line {window.first_line} is past the end"
@@ -238,14 +244,25 @@ class BackedFileSystem:
     async def _with_near_names(self, error: NotFound, target: Target) -> NotFound:
         """Return `error` with what the missing file may be called, as far as its directory can be listed."""
         parent, _, name = target.display_path.rpartition("/")
-        try:
-            directory = await self._backend.resolve(parse_path(parent or ".", self._backend.root))
-            listing = await self._backend.list(directory, limit=NEAR_NAMES_LISTED_MAX)
-        except Exception as fault:  # noqa: BLE001 - advice only: the fault that matters is already at hand
-            error.add_note(f"no similar names: {fault}")
-            return error
-        names = near_names(name, (entry.name for entry in listing.entries if entry.addressable))
+        names = near_names(name, await self._names_in(parent or ".", error, limit=NEAR_NAMES_LISTED_MAX))
         return NotFound(error.reason, path=error.path, operation=error.operation, near_names=names)
+
+    async def _with_entries(self, error: NotRegularFile, target: Target) -> NotRegularFile:
+        """Return `error` with the first names of the directory that was to be read."""
+        if error.reason != Reason.IS_DIRECTORY:
+            return error
+        names = await self._names_in(target.display_path, error, limit=ENTRY_NAMES_MAX)
+        return NotRegularFile(error.reason, path=error.path, operation=error.operation, entry_names=names)
+
+    async def _names_in(self, directory: str, error: FsError, *, limit: int) -> tuple[str, ...]:
+        """List a directory for advice; a fault of that is noted on `error`, which is the one that matters."""
+        try:
+            target = await self._backend.resolve(parse_path(directory, self._backend.root))
+            listing = await self._backend.list(target, limit=limit)
+        except FsError as fault:
+            error.add_note(f"no names to offer: {fault}")
+            return ()
+        return tuple(entry.name for entry in listing.entries if entry.addressable)
 
     async def _write_condition(
         self, target: Target, policy: ObservationPolicy

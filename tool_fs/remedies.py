@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from fs_core.errors import ErrorCode, FsError, NotFound, quote_path
+from fs_core.errors import ErrorCode, FsError, NotFound, NotRegularFile, quote_path
 from tool_runtime import ToolError
 
 __all__ = ["tool_errors"]
@@ -29,9 +29,14 @@ def tool_errors(requested_path: str) -> Generator[None]:
 
 
 def _names(error: FsError) -> str:
-    if not isinstance(error, NotFound) or not error.near_names:
-        return ""
-    return f"Similar names there: {', '.join(quote_path(name) for name in error.near_names)}."
+    match error:
+        case NotFound(near_names=names) if names:
+            lead = "Similar names there"
+        case NotRegularFile(entry_names=names) if names:
+            lead = "Read one of its files; the first names in it"
+        case _:
+            return ""
+    return f"{lead}: {', '.join(quote_path(name) for name in names)}."
 
 
 def _expansion(error: FsError, requested_path: str) -> str:
