@@ -103,10 +103,7 @@ class FsspecStore:
         if not names and self._has_given_root:
             return Look(FileKind.DIRECTORY, None, stamp({}))
         with store_faults(display(names), operation):
-            self._raw.invalidate_cache()
-            info = self._raw.info(self._dialect.path(names))
-            kind = self._dialect.kind(info)
-            return Look(kind, _size(info) if kind is FileKind.FILE else None, stamp(info))
+            return self._look(self._dialect.path(names))
 
     def list(self, names: tuple[str, ...]) -> list[Entry]:
         """Return all entries of a directory, sorted, without staged files. What no path can express is marked."""
@@ -167,9 +164,20 @@ class FsspecStore:
         if self._is_http:
             # A server that is there may refuse or lack the index page and have files below it all the same.
             with suppress(NotFound, PermissionDenied), store_faults(self._public, "open"):
-                self._raw.info(path)
-        elif self.look((), "open").kind is not FileKind.DIRECTORY:
+                self._look(path)
+            return
+        if self._has_given_root:
+            return
+        with store_faults(self._public, "open"):
+            root = self._look(path)
+        if root.kind is not FileKind.DIRECTORY:
             raise NotDirectory("the root is a file; open the directory it is in", path=self._public, operation="open")
+
+    def _look(self, path: str) -> Look:
+        self._raw.invalidate_cache()
+        info = self._raw.info(path)
+        kind = self._dialect.kind(info)
+        return Look(kind, _size(info) if kind is FileKind.FILE else None, stamp(info))
 
     @contextmanager
     def _opened(self, names: tuple[str, ...], options: Mapping[str, object]) -> Generator[RawFile]:

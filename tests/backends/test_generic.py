@@ -254,9 +254,13 @@ async def test_zip_hostile_names_are_marked_and_reach_nothing(tmp_path: Path) ->
     assert {"..", "zip::a.txt"} <= marked
 
 
-async def test_zip_file_that_is_missing_is_not_found(tmp_path: Path) -> None:
+async def test_zip_that_is_missing_or_lacks_the_root_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         await open_generic(f"zip://::file://{tmp_path}/none.zip", OPTIONS)
+    url = make_zip(tmp_path / "a.zip", {"a.txt": b""}).replace("zip://", "zip://none")
+    with pytest.raises(NotFound) as caught:
+        await open_generic(url, OPTIONS)
+    assert str(caught.value).startswith(f"zip://none::file://{tmp_path}/a.zip: ")
 
 
 async def test_local_directory_at_the_end_of_a_chain_is_refused(tmp_path: Path) -> None:
