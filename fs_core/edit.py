@@ -22,17 +22,19 @@ _LINES_NAMED_MAX: Final = 10
 class Edit:
     """Replace `old_string` by `new_string`: its only place, or every place from left to right.
 
-    Both are compared and inserted after folding CRLF to LF; they must be valid Unicode, `old_string` not empty.
+    Both are compared and inserted after folding CRLF to LF; `new_string` must be valid Unicode.
+
+    Raises:
+        ValueError: On construction: `old_string` is empty.
     """
 
     old_string: str
     new_string: str
     replace_all: bool = False
 
-    @property
-    def is_empty_search(self) -> bool:
-        """Whether there is nothing to look for."""
-        return not self.old_string
+    def __post_init__(self) -> None:
+        if not self.old_string:
+            raise ValueError("old_string is empty")
 
     @property
     def changes_nothing(self) -> bool:
@@ -71,7 +73,8 @@ class _Span:
 
 def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
     """Return the content after `edit`, or why it cannot be made. `data` must be valid text."""
-    matcher = _matcher(data, fold_newlines(edit.old_string).encode())
+    # A lone surrogate becomes bytes that no valid text holds, so it is missing like anything else.
+    matcher = _matcher(data, fold_newlines(edit.old_string).encode("utf-8", "surrogatepass"))
     first = matcher.find(0)
     if first is None:
         return Missing()
@@ -159,11 +162,12 @@ def _matcher(data: bytes, needle: bytes) -> _Matcher:
 
 def _splice(data: bytes, spans: list[_Span], edit: Edit) -> Spliced:
     new_lines = fold_newlines(edit.new_string).encode().split(b"\n")
+    nearest = _NearestEnding(data)
     pieces: list[bytes] = []
     position = 0
     for span in spans:
         pieces.append(data[position : span.start])
-        pieces.append(_with_endings(new_lines, data, span))
+        pieces.append(_with_endings(new_lines, data, span, nearest))
         position = span.end
     pieces.append(data[position:])
     return Spliced(
@@ -174,11 +178,11 @@ def _splice(data: bytes, spans: list[_Span], edit: Edit) -> Spliced:
     )
 
 
-def _with_endings(new_lines: list[bytes], data: bytes, span: _Span) -> bytes:
+def _with_endings(new_lines: list[bytes], data: bytes, span: _Span, nearest: "_NearestEnding") -> bytes:
     """Join the new lines with the endings of the lines they replace; the last one serves for those beyond."""
     if len(new_lines) == 1:
         return new_lines[0]
-    endings = list(_endings(data[span.start : span.end])) or [_nearest_ending(data, span)]
+    endings = list(_endings(data[span.start : span.end])) or [nearest.of(span)]
     pieces = [new_lines[0]]
     for index, line in enumerate(new_lines[1:]):
         pieces.append(endings[min(index, len(endings) - 1)])
@@ -193,22 +197,23 @@ def _endings(text: bytes) -> Iterator[bytes]:
         position = text.find(b"\n", position + 1)
 
 
-def _nearest_ending(data: bytes, span: _Span) -> bytes:
-    """Return the ending of the line that `span` is in, else of the line before, else LF."""
-    position = data.find(b"\n", span.end)
-    if position < 0:
-        # find, not rfind: the search backwards is quadratic on long inputs, and a line start is close as a rule.
-        position = _last_newline_before(data, span.start)
-    return b"\r\n" if position > 0 and data[position - 1 : position] == b"\r" else b"\n"
+class _NearestEnding:
+    """Finds the ending of the line that a span is in, else of the line before, else LF.
 
+    Asked from left to right, of spans without a newline: what was found for one serves the next ones of its line.
+    """
 
-def _last_newline_before(data: bytes, end: int) -> int:
-    """Return the position of the last LF before `end`, or -1, looking at blocks from the end."""
-    block = 1 << 16
-    while end > 0:
-        start = max(0, end - block)
-        tail = data[start:end]
-        if b"\n" in tail:
-            return start + len(tail) - 1 - tail[::-1].index(b"\n")
-        end = start
-    return -1
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._newline = -1
+        self._is_last = False
+
+    def of(self, span: _Span) -> bytes:
+        """Return the ending for new lines in place of `span`."""
+        if self._newline < span.end and not self._is_last:
+            self._newline = self._data.find(b"\n", span.end)
+            if self._newline < 0:
+                self._newline = self._data.rfind(b"\n", 0, span.start)
+                self._is_last = True
+        is_crlf = self._newline > 0 and self._data[self._newline - 1 : self._newline] == b"\r"
+        return b"\r\n" if is_crlf else b"\n"

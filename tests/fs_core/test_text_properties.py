@@ -14,7 +14,7 @@ from tests.fs_core.text_reference import (
 )
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(data=texts, at=cuts, window=windows)
 @example(data=b"a\nb\n", at=[2], window=Window(first_line=2))
 @example(data=b"a\nb\nc\n", at=[4], window=Window(first_line=3))
@@ -49,7 +49,7 @@ def test_following_the_pages_gives_every_line_once(data: bytes, at: list[int], w
     assert numbers == list(range(1, expected_page(data, window).total_lines + 1))
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(data=st.one_of(near_texts, st.binary(max_size=40)), at=cuts)
 def test_the_first_offence_is_where_strict_decoding_fails_or_the_first_nul(data: bytes, at: list[int]) -> None:
     offence = first_offence(data)
