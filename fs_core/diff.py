@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from fs_core.errors import quote_path
+
 __all__ = ["common_affixes", "unified_diff"]
 
 CONTEXT_LINES: Final = 3
@@ -58,7 +60,8 @@ def unified_diff(before: bytes, after: bytes, *, path: str, prefix_bytes: int, s
     else:
         first_line = before.count(b"\n", 0, start) + 1
         body = [*_bounded(_hunks(_lines(before[start:old_end]), _lines(after[start:new_end]), first_line))]
-    return "\n".join([f"--- {path}", f"+++ {path}", *body]) + "\n"
+    shown = quote_path(path)
+    return "\n".join([f"--- {shown}", f"+++ {shown}", *body]) + "\n"
 
 
 def _line_start(data: bytes, position: int, *, lines_back: int) -> int:
@@ -71,8 +74,11 @@ def _line_start(data: bytes, position: int, *, lines_back: int) -> int:
 
 
 def _line_end(data: bytes, position: int) -> int:
-    """Return the end of the line `CONTEXT_LINES` after the one at `position`, its newline included."""
-    end = position - 1 if position > 0 and data[position - 1 : position] == b"\n" else position
+    """Return the end of the line `CONTEXT_LINES` after the one at `position`, its newline included.
+
+    Nothing before `position` counts, so that old and new text end after the same lines of what they have in common.
+    """
+    end = position
     for _ in range(CONTEXT_LINES + 1):
         newline = data.find(b"\n", end)
         if newline < 0:
@@ -110,7 +116,8 @@ _Opcode = tuple[str, int, int, int, int]
 
 def _grouped_opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[Sequence[_Opcode]]:
     if max(len(old), len(new)) <= LINES_COMPARED_MAX:
-        yield from SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
+        # Lines that are everywhere are no anchors (`autojunk`): with them repetitive text takes cubic time.
+        yield from SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT_LINES)
         return
     # A change this large is shown as one replaced block: comparing it line by line takes quadratic time.
     before, after = _equal_ends(old, new)
@@ -142,8 +149,14 @@ def _bounded(lines: Iterator[str]) -> Iterator[str]:
     left_out = 0
     for index, line in enumerate(lines):
         if index < LINES_SHOWN_MAX:
-            yield line if len(line) <= LINE_CHARS_MAX else f"{line[:LINE_CHARS_MAX]}..."
+            yield _cut(line)
         else:
             left_out += 1
     if left_out:
         yield f"[{left_out} more lines of the diff are not shown]"
+
+
+def _cut(line: str) -> str:
+    """Return a row of bounded length; that its newline is missing stays told."""
+    text, newline, marker = line.partition("\n")
+    return line if len(text) <= LINE_CHARS_MAX else f"{text[:LINE_CHARS_MAX]}...{newline}{marker}"
