@@ -13,8 +13,8 @@ __all__ = ["HTTP_SCHEMES", "RootUrl", "local_path", "parse_root_url"]
 
 HTTP_SCHEMES: Final = frozenset({"http", "https"})
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?=://|::)")
-_LINK = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)(?=://|::)")
+_LINK = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)://([^/?#]*)(.*)", re.DOTALL)
 _IPV6_WITH_GAP = re.compile(r"\[[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*\]")
 _PORT = re.compile(r"[0-9]*")
 _COLON_IN_USER: Final = frozenset({"github"})

@@ -12,8 +12,11 @@ from fs_core.testing.memory import MemoryBackend, MemoryStore
 __all__ = ["open_backend"]
 
 _OWN: Final = ("file", "memory", "s3", "sftp")
-_SAME: Final = {"local": "file", "s3a": "s3", "ssh": "sftp"}
+_SAME: Final = {"asynclocal": "file", "local": "file", "s3a": "s3", "ssh": "sftp"}
 """Names that fsspec has for a scheme of ours."""
+
+_NO_STORE: Final = frozenset({"async_wrapper", "asyncwrapper", "dask", "generic"})
+"""Names in fsspec's list that open whatever a path asks for, files of this machine included."""
 
 _memory_stores: dict[str, MemoryStore] = {}
 """Named stores of this process, for as long as it lives."""
@@ -76,7 +79,7 @@ async def _open_other(root: RootUrl, options: BackendOptions) -> Backend:
     """Open what fsspec knows, read only."""
     from backends.generic import install_hint, known_protocols, open_generic
 
-    known = known_protocols()
+    known = known_protocols() - _NO_STORE
     if root.scheme in _SAME or root.scheme not in known:
         raise Unsupported(_unknown(root.scheme, known), path=root.public, operation="open")
     for scheme in root.chain_schemes:
@@ -84,6 +87,8 @@ async def _open_other(root: RootUrl, options: BackendOptions) -> Backend:
             # fsspec's own client accepts any host key; ours is registered there under another name.
             reason = f"{scheme}:// in a chain would trust any host; write seamsftp:// instead"
             raise Unsupported(reason, path=root.public, operation="open")
+        if scheme in _NO_STORE:
+            raise Unsupported(f"{scheme}:// is no store of its own", path=root.public, operation="open")
         hint = install_hint(scheme) if scheme in known else None
         if hint is not None:
             reason = f"needs a library that is not installed: {' '.join(hint.split())}"

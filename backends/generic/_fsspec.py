@@ -1,7 +1,7 @@
 """The part of fsspec that is used here, typed; the one module that imports it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 # fsspec ships no types; everything of it is cast below.
 # pyright: reportUnknownVariableType=false
@@ -68,9 +68,25 @@ _sync = cast("Callable[[object, Callable[[], object]], object]", sync)
 _loaded = cast("Mapping[str, object]", registry)
 
 
+class _ThisMachine:
+    """Stands where a file of references would reach the disk of this machine."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise PermissionError("a reference to a file of this machine")
+
+
 def connect(url: str, options: Mapping[str, object]) -> tuple[RawFileSystem, str]:
-    """Return a new file system for `url`, which may be a chain, and the root's path in it."""
-    return _connect(url, **options)
+    """Return a new file system for `url`, which may be a chain, and the root's path in it.
+
+    `reference://` may point anywhere but to this machine: that would be a link out of the root.
+    """
+    file_system, path = _connect(url, **options)
+    targets: object = getattr(file_system, "fss", None)
+    if isinstance(targets, dict):
+        by_protocol = cast("dict[object, object]", targets)
+        local = [key for key, target in by_protocol.items() if "file" in cast("str", getattr(target, "protocol", ""))]
+        by_protocol.update(dict.fromkeys([*local, "file", "local"], _ThisMachine()))
+    return file_system, path
 
 
 def disconnect(file_system: RawFileSystem) -> None:

@@ -12,7 +12,7 @@ from backends.generic._faults import store_faults
 from backends.generic._fsspec import RawFile, RawFileSystem, connect, disconnect
 from backends.generic._versions import Stamp, stamp
 from backends.options import FsspecOptions
-from fs_core.errors import NotDirectory, NotFound, Operation, PermissionDenied, TooLarge, Unsupported
+from fs_core.errors import InvalidPath, NotDirectory, NotFound, Operation, PermissionDenied, TooLarge, Unsupported
 from fs_core.paths import display, is_staged_name
 from fs_core.types import Entry, FileKind
 
@@ -83,25 +83,22 @@ class FsspecStore:
         with store_faults(self._public, "open"):
             return self._container.is_replaced()
 
-    def can_express(self, names: tuple[str, ...]) -> bool:
-        """Whether `names` mean themselves to fsspec, which reads more than names into some paths."""
-        path = self._dialect.path(names)
-        if self._is_http:
-            return True
-        if "::" in path or any(mark in path for mark in self._inexpressible):
-            return False
-        # The extension point that every fsspec file system defines; it has no public name.
-        raw = self._raw._strip_protocol(path)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        return raw.strip("/") == path.strip("/")
+    def refuse_inexpressible(self, names: tuple[str, ...], operation: Operation) -> None:
+        """Raise `InvalidPath` for names that mean something else to fsspec, which reads more into some paths."""
+        if names and not self._can_express(names):
+            reason = "fsspec would read something else into this path; no file of this name can be reached"
+            raise InvalidPath(reason, path=display(names), operation=operation)
 
     def look(self, names: tuple[str, ...], operation: Operation) -> Look:
         """Return fresh metadata.
 
         Raises:
             NotFound: nothing is there.
+            InvalidPath: see `refuse_inexpressible`.
         """
         if not names and self._has_given_root:
             return Look(FileKind.DIRECTORY, None, stamp({}))
+        self.refuse_inexpressible(names, operation)
         with store_faults(display(names), operation):
             return self._look(self._dialect.path(names))
 
@@ -117,7 +114,7 @@ class FsspecStore:
                 continue
             kind = self._dialect.kind(info)
             size_bytes = _size(info) if kind is FileKind.FILE else None
-            is_addressable = _is_plain(name) and self.can_express((*names, name))
+            is_addressable = _is_plain(name) and self._can_express((*names, name))
             entries.setdefault(name, Entry(name, kind, size_bytes, addressable=is_addressable))
         return [entries[name] for name in sorted(entries)]
 
@@ -158,6 +155,16 @@ class FsspecStore:
         """Release what the file system holds, as far as it can be told to."""
         with store_faults(self._public, "open"):
             disconnect(self._raw)
+
+    def _can_express(self, names: tuple[str, ...]) -> bool:
+        path = self._dialect.path(names)
+        if self._is_http:
+            return True
+        if "::" in path or any(mark in path for mark in self._inexpressible):
+            return False
+        # The extension point that every fsspec file system defines; it has no public name.
+        raw = self._raw._strip_protocol(path)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return raw.strip("/") == path.strip("/")
 
     def _check_root(self, path: str) -> None:
         """Raise unless the root can be a directory."""

@@ -14,7 +14,7 @@ from backends.generic._detached import Attempt, CallStuck, DetachedThreads
 from backends.generic._reader import FileReader
 from backends.generic._store import FsspecStore
 from backends.options import FsspecOptions
-from fs_core.errors import InvalidPath, NotDirectory, NotFound, Operation, Unavailable, Unsupported
+from fs_core.errors import NotDirectory, NotFound, Operation, Unavailable, Unsupported
 from fs_core.paths import Root, RootedPath, display
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
 from fs_core.types import (
@@ -109,9 +109,8 @@ class GenericBackend(Backend):
         await checkpoint()
         name = display(path.names)
         store = self._store
-        if store is not None and path.names and not store.can_express(path.names):
-            reason = "fsspec would read something else into this path; no file of this name can be reached"
-            raise InvalidPath(reason, path=name, operation="resolve")
+        if store is not None:
+            store.refuse_inexpressible(path.names, "resolve")
         return Target(key=TargetKey(name), display_path=name)
 
     async def stat(self, target: Target) -> FileInfo | None:

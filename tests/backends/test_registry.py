@@ -111,9 +111,16 @@ async def test_unknown_scheme_names_those_that_work() -> None:
     assert "zip" in message
 
 
-@pytest.mark.parametrize(("scheme", "instead"), [("ssh", "sftp"), ("s3a", "s3"), ("local", "file")])
+@pytest.mark.parametrize(
+    ("scheme", "instead"), [("ssh", "sftp"), ("s3a", "s3"), ("local", "file"), ("asynclocal", "file")]
+)
 async def test_other_name_of_an_own_scheme_points_to_it(scheme: str, instead: str) -> None:
     assert f"write {instead}:// instead" in await refused(f"{scheme}://host/a")
+
+
+@pytest.mark.parametrize("url", ["generic://etc", "zip://::generic://etc/a.zip", "async_wrapper://etc"])
+async def test_name_that_opens_any_file_is_no_scheme(url: str) -> None:
+    assert "scheme" in (message := await refused(url)) or "no store of its own" in message
 
 
 @pytest.mark.parametrize("scheme", ["sftp", "ssh"])
