@@ -10,7 +10,7 @@ import anyio
 from backends.s3._client import S3Client
 from backends.s3._errors import RequestFailed
 from backends.s3._keys import Location
-from fs_core.errors import NotFound, NotRegularFile, quote_path
+from fs_core.errors import NotFound, NotRegularFile, Reason
 
 __all__ = ["place_new"]
 
@@ -35,8 +35,7 @@ async def place_new(client: S3Client, location: Location, key: str) -> tuple[str
 
     is_directory, is_placed = await _both(partial(exists, key), partial(exists, next(iter(parents), None)))
     if is_directory:
-        reason = "this is a directory; give the path of a file"
-        raise NotRegularFile(reason, path=display_path, operation="write")
+        raise NotRegularFile(Reason.IS_DIRECTORY, path=display_path, operation="write")
     missing: list[str] = []
     for parent, above in zip_longest(parents, parents[1:]):
         if is_placed:
@@ -44,8 +43,7 @@ async def place_new(client: S3Client, location: Location, key: str) -> tuple[str
         missing.append(location.display(parent))
         file, is_placed = await _both(partial(client.head, parent), partial(exists, above))
         if file is not None:
-            reason = f"the path goes through the file {quote_path(location.display(parent))}"
-            raise NotFound(reason, path=display_path, operation="write")
+            raise NotFound(Reason.THROUGH_FILE, path=display_path, operation="write")
     return tuple(reversed(missing))
 
 

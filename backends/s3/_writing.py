@@ -12,7 +12,7 @@ from backends.s3._placement import place_new
 from backends.s3._probe import Guards
 from backends.s3._publish import Publisher, Refused
 from fs_core.digest import ContentHasher, content_digest
-from fs_core.errors import FsError, NotRegularFile, StaleVersion, Unsupported
+from fs_core.errors import FsError, NotRegularFile, Reason, StaleVersion, Unsupported
 from fs_core.protocol import Guard
 from fs_core.types import (
     Always,
@@ -67,7 +67,7 @@ class Writer:
             except Refused as refused:
                 if refused.found is not None:
                     break
-        raise self._stale("something exists here already; read it first")
+        raise self._stale(Reason.EXISTS)
 
     async def _replace(self, version: Version) -> WriteReceipt:
         head = self.recall(self.key, etag_of(version)) if self.guards.replace is Guard.NATIVE else None
@@ -78,7 +78,7 @@ class Writer:
                 return await self._put_over(head)
             except Refused as refused:
                 head = await self._unchanged(refused.found, version)
-        raise self._stale("the file keeps changing; read it again")
+        raise self._stale(Reason.CHANGED)
 
     async def _write_always(self) -> WriteReceipt:
         for _ in range(_ATTEMPTS):
@@ -141,11 +141,10 @@ class Writer:
         """Return `found` if it has the content of `version`, whatever its ETag; else raise what became of it."""
         if found is None:
             if await self.client.has_any(self.location.below(self.key)):
-                reason = "this is a directory now; give the path of a file"
-                raise NotRegularFile(reason, path=self.display_path, operation="write")
-            raise self._stale("the file has been deleted since it was read")
+                raise NotRegularFile(Reason.IS_DIRECTORY, path=self.display_path, operation="write")
+            raise self._stale(Reason.DELETED)
         if found.etag != etag_of(version) and not await self._has_digest(found, version.digest):
-            raise self._stale("the file changed since it was read; read it again")
+            raise self._stale(Reason.CHANGED)
         return found
 
     async def _has_digest(self, found: ObjectHead, digest: Digest | None) -> bool:

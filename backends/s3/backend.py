@@ -23,6 +23,7 @@ from fs_core.errors import (
     NotFound,
     NotRegularFile,
     Operation,
+    Reason,
     StaleVersion,
     TooLarge,
 )
@@ -114,9 +115,8 @@ class S3Backend(Backend):
                 if listing is not None or self._location.is_root(key):
                     return listing or Listing(entries=(), is_complete=True)
                 if await self._client.head(key) is not None:
-                    reason = "this is a file; give the path of a directory"
-                    raise NotDirectory(reason, path=target.display_path, operation="list")
-                raise NotFound("no such directory", path=target.display_path, operation="list")
+                    raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
+                raise NotFound(Reason.NO_SUCH_DIRECTORY, path=target.display_path, operation="list")
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Publish `data` with one PUT; see the base class.
@@ -214,7 +214,7 @@ class S3Backend(Backend):
         """Return why there is no object to read."""
         if await self._client.has_any(self._location.below(key)):
             return _is_directory(target, "read")
-        return NotFound("no such file", path=target.display_path, operation="read")
+        return NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation="read")
 
     def _snapshot(self, key: str, head: ObjectHead, data: bytes, *, offset: int) -> Snapshot:
         self._remember(key, head)
@@ -248,10 +248,8 @@ class S3Backend(Backend):
 
 
 def _is_directory(target: Target, operation: Operation) -> FsError:
-    reason = "this is a directory; give the path of a file"
-    return NotRegularFile(reason, path=target.display_path, operation=operation)
+    return NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation=operation)
 
 
 def _changed(target: Target) -> FsError:
-    reason = "the file changed while it was read; read it again"
-    return StaleVersion(reason, path=target.display_path, operation="read", retryable=True)
+    return StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)
