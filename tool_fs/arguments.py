@@ -72,7 +72,7 @@ class EditArgs(BaseModel):
     @model_validator(mode="after")
     def _must_change(self) -> Self:
         if self.edit.changes_nothing:
-            raise ValueError("old_string and new_string are the same text (CRLF counts as LF); nothing would change")
+            raise ValueError("old_string and new_string are identical (CRLF counts as LF); nothing would change")
         return self
 
     @property

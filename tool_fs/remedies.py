@@ -23,9 +23,13 @@ def tool_errors(requested_path: str) -> Generator[None]:
     try:
         yield
     except FsError as error:
-        parts = [f"{error}.", _REMEDIES.get(error.code, ""), _names(error), _expansion(error, requested_path)]
+        parts = [_sentence(str(error)), _REMEDIES.get(error.code, ""), _names(error), _expansion(error, requested_path)]
         message = " ".join(part for part in parts if part)
         raise ToolError(error.code, message, retryable=error.retryable) from error
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."
 
 
 def _names(error: FsError) -> str:
