@@ -19,6 +19,7 @@ __all__ = ["Address", "Hop", "Location", "find_route", "parse_url"]
 _SSH_PORT: Final = 22
 _JUMPS_MAX: Final = 8
 _INCLUDE_DEPTH_MAX: Final = 16
+_SHELL_CHARACTERS: Final = frozenset(" \\'\"`$;&<>|(){}")
 _DEFAULT_IDENTITIES: Final = ("id_ed25519", "id_ecdsa", "id_rsa")
 _URL = re.compile(
     r"sftp://(?:(?P<user>[^@/]*)@)?(?P<host>\[[^\]/]+\]|[^:/@\[\]]+)(?::(?P<port>\d{1,5}))?(?P<path>/.*)?", re.DOTALL
@@ -103,24 +104,35 @@ def find_route(address: Address, options: SftpOptions) -> tuple[Hop, ...]:
         InvalidPath: the configuration cannot be used.
     """
     try:
-        config = _load_config(options)
-        own = config.lookup(address.host)
-        jumps = _jumps(own, config)
-        hops = [_hop(jump, config.lookup(jump.host), options, is_target=False) for jump in jumps]
+        text = _load_config(options)
+        own = _look_up(address, text)
+        hops = [_hop(jump, _look_up(jump, text), options, is_target=False) for jump in _jumps(own, text)]
         return (*hops, _hop(address, own, options, is_target=True))
     except (OSError, ValueError, paramiko.SSHException) as error:
         reason = f"the SSH configuration cannot be used: {error}"
         raise InvalidPath(reason, path=f"sftp://{address.host}", operation="open") from error
 
 
-def _load_config(options: SftpOptions) -> paramiko.SSHConfig:
-    """Read the one file that was given, or the user's and then the system's, as ssh(1) does."""
+def _load_config(options: SftpOptions) -> str:
+    """Return the one file that was given, or the user's and then the system's, as ssh(1) reads them."""
     if options.config_file is not None:
-        text = _with_includes(options.config_file, depth=0)
-    else:
-        files = (Path.home() / ".ssh" / "config", Path("/etc/ssh/ssh_config"))
-        text = "".join(_with_includes(file, depth=0) + "Host *\n" for file in files if file.is_file())
-    return paramiko.SSHConfig.from_text(text)
+        return _with_includes(options.config_file, depth=0)
+    files = (Path.home() / ".ssh" / "config", Path("/etc/ssh/ssh_config"))
+    return "".join(_with_includes(file, depth=0) + "Host *\n" for file in files if file.is_file())
+
+
+def _look_up(address: Address, text: str) -> paramiko.SSHConfigDict:
+    """Return the settings of a host; what the address says goes before, in `%p` and `%r` too.
+
+    Host and user end up in shell commands of the configuration (`ProxyCommand`, `Match exec`). ssh(1) refuses the same
+    characters in them since OpenSSH 9.6.
+    """
+    for what in (address.host, address.user or ""):
+        if what.startswith("-") or not what.isprintable() or _SHELL_CHARACTERS & set(what):
+            raise ValueError(f"{what!r} is no name of a host or user")
+    port = f"Port {address.port}\n" if address.port else ""
+    user = f"User {address.user}\n" if address.user else ""
+    return paramiko.SSHConfig.from_text(f"{port}{user}Host *\n{text}").lookup(address.host)
 
 
 def _with_includes(file: Path, *, depth: int) -> str:
@@ -152,7 +164,7 @@ def _glob(pattern: Path) -> Iterator[Path]:
     return Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
 
 
-def _jumps(own: paramiko.SSHConfigDict, config: paramiko.SSHConfig) -> list[Address]:
+def _jumps(own: paramiko.SSHConfigDict, config: str) -> list[Address]:
     """Return the jump hosts of `ProxyJump`, those of the first jump host itself included."""
     jumps: list[Address] = []
     text = own.get("proxyjump", "none")
@@ -161,7 +173,7 @@ def _jumps(own: paramiko.SSHConfigDict, config: paramiko.SSHConfig) -> list[Addr
         jumps = found + jumps
         if len(jumps) > _JUMPS_MAX:
             raise ValueError(f"ProxyJump passes more than {_JUMPS_MAX} hosts")
-        text = config.lookup(found[0].host).get("proxyjump", "none")
+        text = _look_up(found[0], config).get("proxyjump", "none")
     return jumps
 
 
@@ -183,8 +195,8 @@ def _hop(address: Address, own: paramiko.SSHConfigDict, options: SftpOptions, *,
     command = own.get("proxycommand")
     return Hop(
         host=host,
-        port=address.port or int(own.get("port", _SSH_PORT)),
-        user=address.user or own.get("user") or getpass.getuser(),
+        port=int(own.get("port", _SSH_PORT)),
+        user=own.get("user") or getpass.getuser(),
         label_host=own.get("hostkeyalias", host),
         known_hosts=tuple(line for file in (*user_files, *global_files) for line in _read_known_hosts(file)),
         known_hosts_file=user_files[0],

@@ -120,7 +120,9 @@ class Connection:
         """Close everything and wait for the threads; bounded."""
         self.shut_down()
         for transport in reversed(self.transports):
-            transport.close()
+            # The one inside a tunnel says goodbye through a connection that is shut already.
+            with suppress(EOFError, OSError, paramiko.SSHException):
+                transport.close()
         self.base.close()
         for transport in self.transports:
             if transport.is_alive():

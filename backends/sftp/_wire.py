@@ -52,7 +52,6 @@ __all__ = [
     "set_mode",
     "set_mode_by_handle",
     "set_owner",
-    "set_times",
     "stat_followed",
     "status_of",
     "statvfs",
@@ -253,11 +252,6 @@ def set_mode_by_handle(handle: bytes, permissions: int) -> Request:
 def set_owner(path: str, uid: int, gid: int) -> Request:
     """Set owner and group of a name."""
     return Request(Kind.SETSTAT, _path(path) + struct.pack(">III", _OWNER, uid, gid))
-
-
-def set_times(path: str, atime_s: int, mtime_s: int) -> Request:
-    """Set the times of a name."""
-    return Request(Kind.SETSTAT, _path(path) + struct.pack(">III", _TIMES, atime_s, mtime_s))
 
 
 def opendir(path: str) -> Request:
