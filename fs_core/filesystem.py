@@ -148,16 +148,17 @@ class BackedFileSystem:
         try:
             result, version, size_bytes = await self._scan(target, window)
         except NotFound as error:
-            if policy.observed(target.key) is seen_before:
+            if policy.observed(target.key) == seen_before:
                 policy.record(target.key, Absent())
             raise await self._with_near_names(error, target) from error
         except NotRegularFile as error:
             raise await self._with_entries(error, target) from error
         is_text = isinstance(result, Page)
         if is_text and window.first_line > max(result.total_lines, 1):
-            reason = f"has {result.total_lines} lines; line {window.first_line} is past the end"
+            count = "1 line" if result.total_lines == 1 else f"{result.total_lines} lines"
+            reason = f"has {count}; line {window.first_line} is past the end"
             raise OutOfRange(reason, path=target.display_path, operation="read")
-        if policy.observed(target.key) is seen_before:
+        if policy.observed(target.key) == seen_before:
             # Else the owner's own write or a later read finished first and knows the newer version.
             policy.record(target.key, Present(version, is_text=is_text))
         if not is_text:
@@ -249,9 +250,9 @@ class BackedFileSystem:
 
     async def _with_entries(self, error: NotRegularFile, target: Target) -> NotRegularFile:
         """Return `error` with the first names of the directory that was to be read."""
-        if error.reason != Reason.IS_DIRECTORY:
-            return error
-        names = await self._names_in(target.display_path, error, limit=ENTRY_NAMES_MAX)
+        names: tuple[str, ...] = ()
+        if error.reason == Reason.IS_DIRECTORY:
+            names = await self._names_in(target.display_path, error, limit=ENTRY_NAMES_MAX)
         return NotRegularFile(error.reason, path=error.path, operation=error.operation, entry_names=names)
 
     async def _names_in(self, directory: str, error: FsError, *, limit: int) -> tuple[str, ...]:
