@@ -15,6 +15,7 @@ from fs_core.errors import (
     NotFound,
     Operation,
     PermissionDenied,
+    Reason,
     StaleVersion,
     TooLarge,
     Unavailable,
@@ -172,10 +173,10 @@ def _answered(error: botocore_errors.ClientError) -> RequestFailed:
 
 
 _MEANINGS: Final[dict[Failure, tuple[type[FsError], str]]] = {
-    Failure.MISSING: (NotFound, "no such file"),
+    Failure.MISSING: (NotFound, Reason.NO_SUCH_FILE),
     Failure.NO_BUCKET: (NotFound, "the bucket does not exist; check its name and the endpoint"),
     Failure.BAD_BUCKET: (InvalidPath, "this is no bucket name"),
-    Failure.PRECONDITION: (StaleVersion, "the file changed meanwhile; read it again"),
+    Failure.PRECONDITION: (StaleVersion, Reason.CHANGED),
     Failure.CONFLICT: (Unavailable, "another write of this file was in progress; try again"),
     Failure.BAD_RANGE: (IoFault, "the store refused the range"),
     Failure.BAD_KEY: (InvalidPath, "the store does not accept this name; use another one"),

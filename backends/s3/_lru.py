@@ -29,7 +29,3 @@ class Lru(Generic[K, V]):
         self._entries.move_to_end(key)
         if len(self._entries) > self._entries_max:
             self._entries.popitem(last=False)
-
-    def forget(self, key: K) -> None:
-        """Drop the value, if it is known."""
-        self._entries.pop(key, None)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 __all__ = ["Answer", "Drop", "FaultProxy", "Hold", "fault_proxy"]
 
 _HOLD_TIMEOUT_S = 30.0
+_IDLE_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,13 @@ Fault = Answer | Drop | Hold
 
 
 class FaultProxy:
-    """Counts what passes by; `inject` says what happens to the next requests of a method."""
+    """Counts requests and keeps the last headers of each method; `inject` says what happens to the next ones."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = urlsplit(upstream).netloc
         self.endpoint_url = ""
         self.requests: list[str] = []
+        self.headers: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
         self._faults: list[tuple[str, Fault]] = []
 
@@ -66,10 +68,11 @@ class FaultProxy:
             counted, self.requests = Counter(self.requests), []
         return dict(counted)
 
-    def take(self, method: str, path: str) -> Fault | None:
+    def take(self, method: str, path: str, headers: dict[str, str]) -> Fault | None:
         """Record a request and return what should happen to it."""
         with self._lock:
             self.requests.append("LIST" if method == "GET" and "list-type=2" in path else method)
+            self.headers[self.requests[-1]] = headers
             for index, (wanted, fault) in enumerate(self._faults):
                 if wanted == self.requests[-1]:
                     del self._faults[index]
@@ -97,10 +100,11 @@ def fault_proxy(upstream: str) -> Generator[FaultProxy]:
 class _Handler(BaseHTTPRequestHandler):
     proxy: FaultProxy
     protocol_version = "HTTP/1.1"
+    timeout = _IDLE_TIMEOUT_S
 
     def handle_any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault = self.proxy.take(self.command, self.path)
+        fault = self.proxy.take(self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
         match fault:
             case None:
                 self._reply(*self._forward(body))
@@ -168,4 +172,4 @@ class _Handler(BaseHTTPRequestHandler):
                     continue
             return False
         finally:
-            self.connection.settimeout(None)
+            self.connection.settimeout(_IDLE_TIMEOUT_S)

@@ -61,9 +61,7 @@ def answered(status: int, code: str) -> botocore_errors.ClientError:
         (400, "Curious", IoFault, False),
     ],
 )
-def test_answer_of_the_store_has_one_meaning(
-    status: int, code: str, expected: type[FsError], retryable: bool
-) -> None:
+def test_answer_of_the_store_has_one_meaning(status: int, code: str, expected: type[FsError], retryable: bool) -> None:
     error = fs_error(failure_of(answered(status, code)), path="a", operation="write")
     assert type(error) is expected
     assert error.retryable is retryable

@@ -4,11 +4,12 @@ import anyio
 import pytest
 
 from backends.s3 import S3Backend
-from backends.s3._probe import known_guards
+from backends.s3._lru import Lru
+from backends.s3._probe import Guards
 from fs_core.errors import PermissionDenied, StaleVersion, Unavailable, Unsupported
 from fs_core.protocol import Guard
 from fs_core.types import Always, IfAbsent, IfVersion, NoteKind
-from tests.support.s3_proxy import Answer, FaultProxy
+from tests.support.s3_proxy import Answer, FaultProxy, Hold
 from tests.support.s3_servers import S3Harness, S3Server, target_of
 
 pytestmark = pytest.mark.anyio
@@ -91,11 +92,21 @@ async def test_probe_finds_native_guards_and_leaves_nothing(proxied: S3Backend, 
     assert harness.names() == []
 
 
-async def test_probe_runs_once_before_the_first_write(backend: S3Backend, harness: S3Harness) -> None:
-    known_guards.forget((harness.server.endpoint_url.removeprefix("http://"), harness.bucket))
-    assert backend.capabilities.is_writable
-    await backend.write(await target_of(backend, "f"), b"", condition=IfAbsent())
-    assert harness.names() == ["f"]
+def forget_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what this process has found out about stores."""
+    monkeypatch.setattr("backends.s3.backend.known_guards", Lru[tuple[str, str], Guards](entries_max=4))
+
+
+async def test_probe_runs_once_before_the_first_write(
+    harness: S3Harness, proxied: S3Backend, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_guards(monkeypatch)
+    assert proxied.capabilities.is_writable
+    await proxied.write(await target_of(proxied, "f"), b"", condition=IfAbsent())
+    assert proxy.counts() == {"PUT": 5 + 1, "DELETE": 1, "LIST": 1}
+    await proxied.write(await target_of(proxied, "g"), b"", condition=IfAbsent())
+    assert proxy.counts() == {"PUT": 1, "LIST": 1}
+    assert harness.names() == ["f", "g"]
 
 
 async def test_store_that_refuses_quoted_etags_is_served_unquoted(
@@ -114,8 +125,10 @@ async def test_store_that_refuses_quoted_etags_is_served_unquoted(
     assert report.guards.replace is Guard.NATIVE
 
 
-async def test_probe_that_cannot_ask_says_so_and_is_not_remembered(proxied: S3Backend, proxy: FaultProxy) -> None:
-    known_guards.forget((proxy.endpoint_url.removeprefix("http://"), "seam"))
+async def test_probe_that_cannot_ask_says_so_and_is_not_remembered(
+    proxied: S3Backend, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_guards(monkeypatch)
     proxy.inject("PUT", Answer(403, "AccessDenied"))
     with pytest.raises(PermissionDenied):
         await proxied.probe()
@@ -124,6 +137,19 @@ async def test_probe_that_cannot_ask_says_so_and_is_not_remembered(proxied: S3Ba
         await proxied.write(await target_of(proxied, "f"), b"", condition=IfAbsent())
     proxy.inject("DELETE", Answer(403, "AccessDenied"))
     assert not (await proxied.probe()).is_cleaned_up
+
+
+async def test_probe_that_is_cancelled_removes_its_scratch_object(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    hold = Hold()
+    proxy.inject("PUT", hold)
+    async with anyio.create_task_group() as group:
+        group.start_soon(proxied.probe)
+        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        assert len(harness.names()) == 1
+        group.cancel_scope.cancel()
+    assert harness.names() == []
 
 
 async def test_store_that_ignores_conditions_is_refused(rclone_server: S3Server) -> None:

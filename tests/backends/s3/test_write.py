@@ -2,9 +2,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from backends.options import S3Options
 from backends.s3 import S3Backend
+from backends.s3._client import S3Client
+from backends.s3._lru import Lru
 from backends.s3._objects import LINEAGE_METADATA, head_of
+from backends.s3._probe import Guards
 from fs_core.digest import content_digest
 from fs_core.errors import InvalidPath, NoSpace, NotFound, NotRegularFile, PermissionDenied, StaleVersion, TooLarge
 from fs_core.types import Always, IfAbsent, IfVersion, Note, NoteKind, Version
@@ -70,7 +75,7 @@ async def test_create_is_refused_where_something_stands(backend: S3Backend, harn
                 await backend.write(await target_of(backend, path), b"mine", condition=condition)
     for path in ("f/below", "f/far/below"):
         for condition in (IfAbsent(), Always()):
-            with pytest.raises(NotFound, match="goes through the file f"):
+            with pytest.raises(NotFound, match="goes through a file"):
                 await backend.write(await target_of(backend, path), b"mine", condition=condition)
     assert harness.get("f") == b"theirs"
     assert harness.names() == ["d", "empty", "f"]
@@ -162,9 +167,7 @@ async def test_storage_class_and_redirect_are_kept(moto_server: S3Server) -> Non
     assert {name: after.get(name) for name in extra} == extra
 
 
-async def test_tags_are_kept_or_their_loss_is_told(
-    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
-) -> None:
+async def test_tags_are_kept_or_their_loss_is_told(proxied: S3Backend, proxy: FaultProxy, harness: S3Harness) -> None:
     harness.put_with("f", b"one", Tagging="a=b&c=d%20e")
     target = await target_of(proxied, "f")
     version = (await proxied.read(target)).version
@@ -248,3 +251,32 @@ async def test_refusal_of_the_store_is_final_and_writes_nothing(
         await proxied.write(await target_of(proxied, "f"), b"x", condition=IfAbsent())
     assert proxy.counts()["PUT"] == 1
     assert harness.names() == []
+
+
+async def test_amazon_s3_gets_a_checksum_and_needs_no_probe(
+    harness: S3Harness, proxied: S3Backend, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backends.s3.backend.known_guards", Lru[tuple[str, str], Guards](entries_max=4))
+    monkeypatch.setattr(S3Client, "is_aws", True)
+    await proxied.write(await target_of(proxied, "f"), b"123456789", condition=IfAbsent())
+    assert proxy.counts() == {"LIST": 1, "PUT": 1}
+    assert proxy.headers["PUT"]["x-amz-checksum-crc32"] == "y/Q5Jg=="  # CRC-32 of "123456789" is 0xCBF43926
+    assert harness.get("f") == b"123456789"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "expected"),
+    [
+        (None, True),
+        ("https://s3.cn-north-1.amazonaws.com.cn", True),
+        ("http://127.0.0.1:9000", False),
+        ("https://amazonaws.com.example.org", False),
+    ],
+)
+async def test_amazon_s3_is_told_by_its_host(endpoint: str | None, expected: bool) -> None:
+    options = S3Options(
+        endpoint_url=endpoint, region="eu-central-1", access_key_id="a", secret_access_key=SecretStr("b")
+    )
+    client = await S3Client.connect(bucket="b", options=options)
+    await client.aclose()
+    assert client.is_aws is expected
