@@ -83,7 +83,8 @@ class _Version(argparse.Action):
         from importlib.metadata import version
 
         del namespace, values, option_string
-        parser.exit(SUCCESS, f"seamfs {version('seamfs')}\n")
+        sys.stdout.write(f"seamfs {version('seamfs')}\n")
+        parser.exit(SUCCESS)
 
 
 def _parser() -> argparse.ArgumentParser:

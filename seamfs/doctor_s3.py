@@ -43,7 +43,7 @@ async def s3_findings(backend: Backend, settings: Settings) -> list[Finding]:
     return [
         passed("credentials", source),
         *_condition_findings(report, settings.s3),
-        await to_thread.run_sync(partial(_clock, report.endpoint, timeout_s=settings.s3.connect_timeout_s)),
+        await to_thread.run_sync(partial(_clock, report.endpoint, settings.s3)),
     ]
 
 
@@ -78,10 +78,10 @@ def _unmet(question: str, report: ProbeReport, options: S3Options) -> Finding:
     return failed("conditions", f"{detail}; such writes are refused", remedy=remedy)
 
 
-def _clock(endpoint: str, *, timeout_s: float) -> Finding:
-    address = urlsplit(endpoint)
-    kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
-    connection = kind(address.hostname or "", address.port, timeout=timeout_s)
+def _clock(address: str, options: S3Options) -> Finding:
+    is_plain = urlsplit(options.endpoint_url or "").scheme == "http"
+    kind = HTTPConnection if is_plain else HTTPSConnection
+    connection = kind(address, timeout=options.connect_timeout_s)
     try:
         connection.request("HEAD", "/")
         told = connection.getresponse().getheader("Date")

@@ -1,6 +1,7 @@
 """`seamfs serve`: an MCP server on standard input and output, or over HTTP."""
 
 import logging
+import os
 import socket
 import sys
 from collections.abc import Generator
@@ -148,4 +149,7 @@ def _bind(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise BadSettingError(f"--http: cannot listen on {host}:{port}: {error.strerror or error}") from None
+        # The library adds the address to the text of some errors; the number tells the plain reason.
+        number = None if isinstance(error, socket.gaierror) else error.errno
+        reason = error.strerror if number is None else os.strerror(number)
+        raise BadSettingError(f"--http: cannot listen on {host}:{port}: {reason}") from None

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Final
 
 import anyio
@@ -24,14 +25,15 @@ async def run_until_signal(work: Callable[[], Awaitable[None]], *, stop: Callabl
 
     async def watch(scope: CancelScope) -> None:
         nonlocal status
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
-            async for number in received:
-                status = SIGNAL_STATUS_BASE + number
-                break
+        status = SIGNAL_STATUS_BASE + await anext(received)
+        handlers.close()
         (stop or scope.cancel)()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch, tasks.cancel_scope)
-        await work()
-        tasks.cancel_scope.cancel()
+    with ExitStack() as handlers:
+        # Received from here on, so that what `work` announces can be answered with a signal at once.
+        received = handlers.enter_context(anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch, tasks.cancel_scope)
+            await work()
+            tasks.cancel_scope.cancel()
     return status

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from backends.registry import open_backend
 from fs_core.filesystem import BackedFileSystem
 from fs_core.paths import Root
-from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite, Unguarded
+from fs_core.policy import MemoryObservations, ObservationStore, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.protocol import Backend, Capabilities
 from fs_core.session import FileSession
 from seamfs.config import Settings, load_settings
@@ -35,12 +35,19 @@ class Workspace:
         read_only: Whether the tools leave out those that change something.
     """
 
-    def __init__(self, backend: Backend, *, settings: Settings, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        settings: Settings,
+        read_only: bool = False,
+        observations: ObservationStore | None = None,
+    ) -> None:
         self.settings = settings
         self.read_only = read_only
         self.files = BackedFileSystem(backend)
         self.tools = ToolRuntime()
-        self._observations = MemoryObservations()
+        self._observations = MemoryObservations() if observations is None else observations
         self._call_ids = count(1)
         for tool in file_tools(limits=settings.read, read_only=read_only):
             self.tools.register(tool)
@@ -85,7 +92,11 @@ class Workspace:
 
 @asynccontextmanager
 async def open_workspace(
-    url: str, *, settings: Settings | None = None, read_only: bool = False
+    url: str,
+    *,
+    settings: Settings | None = None,
+    read_only: bool = False,
+    observations: ObservationStore | None = None,
 ) -> AsyncGenerator[Workspace]:
     """Open the store that `url` names and close it with the block.
 
@@ -93,6 +104,7 @@ async def open_workspace(
         url: A path, `file://`, `s3://bucket/prefix`, `sftp://[user@]host[:port]/path`, `memory://`, or any fsspec URL.
         settings: By default those of this process, see `load_settings`.
         read_only: Register the tool read alone.
+        observations: Where what owners have seen is kept; by default in this process, until the block ends.
 
     Raises:
         FsError: The store cannot be opened.
@@ -101,7 +113,7 @@ async def open_workspace(
     chosen = load_settings() if settings is None else settings
     backend = await open_backend(url, chosen.backends)
     try:
-        yield Workspace(backend, settings=chosen, read_only=read_only)
+        yield Workspace(backend, settings=chosen, read_only=read_only, observations=observations)
     finally:
         with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
             await backend.aclose()

@@ -1,0 +1,102 @@
+"""Calls that arrive one by one keep the order of a turn."""
+
+import anyio
+import pytest
+from pydantic import JsonValue
+
+from fs_core.testing.memory import MemoryStore
+from seamfs.call_queue import CallQueue
+from seamfs.config import Settings
+from seamfs.workspace import Workspace
+from tests.seamfs.gated import GatedBackend
+from tool_runtime import ToolCall, ToolSuccess
+
+pytestmark = pytest.mark.anyio
+
+
+def write(path: str, content: str) -> ToolCall:
+    return ToolCall("write", {"file_path": path, "content": content}, id=f"{path}={content}")
+
+
+def read(path: str) -> ToolCall:
+    return ToolCall("read", {"file_path": path}, id=f"read {path}")
+
+
+class Bench:
+    """A queue over a gated store; `done` lists calls in the order they ended."""
+
+    def __init__(self, backend: GatedBackend) -> None:
+        workspace = Workspace(backend, settings=Settings())
+        self.queue = CallQueue(workspace.tools, owner=workspace.session())
+        self.done: list[str] = []
+        self.values: dict[str, JsonValue] = {}
+
+    async def run(self, call: ToolCall) -> None:
+        result = await self.queue.run(call)
+        assert isinstance(result, ToolSuccess), result
+        self.values[call.id] = result.value
+        self.done.append(call.id)
+
+
+async def test_two_writes_to_one_file_land_in_the_order_they_came() -> None:
+    store = MemoryStore()
+    backend = GatedBackend("write", store)
+    bench = Bench(backend)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.run, write("a", "first"))
+            await backend.reached.wait()
+            tasks.start_soon(bench.run, write("./a", "second"))
+            await anyio.wait_all_tasks_blocked()
+            assert backend.held == 1
+            backend.gate.set()
+    assert bench.done == ["a=first", "./a=second"]
+    assert store.files["a"].data == b"second"
+
+
+async def test_writes_to_different_files_overlap() -> None:
+    backend = GatedBackend("write")
+    bench = Bench(backend)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.run, write("a", "1"))
+            tasks.start_soon(bench.run, write("b", "2"))
+            await anyio.wait_all_tasks_blocked()
+            assert backend.held == 2
+            backend.gate.set()
+
+
+async def test_a_read_sees_the_write_that_came_before_it() -> None:
+    backend = GatedBackend("write")
+    bench = Bench(backend)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.run, write("a", "new\n"))
+            await backend.reached.wait()
+            tasks.start_soon(bench.run, read("a"))
+            await anyio.wait_all_tasks_blocked()
+            backend.gate.set()
+    value = bench.values["read a"]
+    assert isinstance(value, dict)
+    assert value["total_lines"] == 1
+
+
+async def test_a_cancelled_call_lets_those_behind_it_go_on() -> None:
+    backend = GatedBackend("write")
+    bench = Bench(backend)
+    scope = anyio.CancelScope()
+
+    async def run_first() -> None:
+        with scope:
+            await bench.run(write("a", "first"))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_first)
+            await backend.reached.wait()
+            tasks.start_soon(bench.run, write("a", "second"))
+            await anyio.wait_all_tasks_blocked()
+            scope.cancel()
+            await backend.cancelled.wait()
+            backend.gate.set()
+    assert bench.done == ["a=second"]

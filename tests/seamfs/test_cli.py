@@ -1,0 +1,229 @@
+"""The command line: exit statuses, what goes where, and what is quiet."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seamfs import extras, one_shot
+from seamfs.cli import main
+from seamfs.extras import MissingExtraError, require_extra
+from tests.seamfs.processes import TIMEOUT_S, command, environment, run
+
+
+def give_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+
+
+def nothing_is_installed(_name: str) -> None:
+    return None
+
+
+def test_read_prints_what_a_model_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    assert main(["read", str(root), "a.txt", "--offset", "2", "--limit", "1"]) == 0
+    shown = capsys.readouterr()
+    assert "2: two\n" in shown.out
+    assert "one" not in shown.out
+    assert shown.err == ""
+
+
+def test_read_as_json_prints_the_structured_value(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "a.txt").write_text("caf\u00e9")
+    assert main(["read", str(root), "a.txt", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["lines"] == [{"number": 1, "text": "caf\u00e9"}]
+    assert value["final_newline"] is False
+
+
+def test_a_refusal_is_status_one_with_the_code_first_on_standard_error(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["read", str(root), "missing.txt"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("FS_NOT_FOUND: missing.txt: ")
+    assert shown.err.count("\n") == 1
+
+
+def test_a_refusal_as_json_prints_the_error_object_too(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["read", str(root), "missing.txt", "--json"]) == 1
+    shown = capsys.readouterr()
+    error = json.loads(shown.out)
+    assert error["code"] == "FS_NOT_FOUND"
+    assert error["retryable"] is False
+    assert shown.err == f"FS_NOT_FOUND: {error['message']}\n"
+
+
+def test_write_takes_its_content_from_an_argument_and_needs_no_earlier_read(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "a.txt").write_text("old\n")
+    assert main(["write", str(root), "a.txt", "--content", "new\n"]) == 0
+    assert (root / "a.txt").read_text() == "new\n"
+    assert "a.txt" in capsys.readouterr().out
+
+
+def test_write_takes_bytes_from_standard_input_as_they_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = "\ufeffone\r\ntwo\rthree caf\u00e9".encode()
+    give_input(monkeypatch, data)
+    assert main(["write", str(root), "new/a.txt"]) == 0
+    assert (root / "new" / "a.txt").read_bytes() == data
+
+
+def test_input_that_is_not_utf8_is_refused_and_nothing_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give_input(monkeypatch, b"ab\xff")
+    assert main(["write", str(root), "a.txt"]) == 1
+    assert capsys.readouterr().err == (
+        "FS_NOT_TEXT: standard input: is not UTF-8 text: byte 2 of 3; nothing was written\n"
+    )
+    assert not list(root.iterdir())
+
+
+def test_edit_replaces_literally_once_or_everywhere(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = root / "a.txt"
+    file.write_text("- x\n- x\n")
+    assert main(["edit", str(root), "a.txt", "--old-string=- x", "--new-string", "\\1"]) == 1
+    assert capsys.readouterr().err.startswith("FS_AMBIGUOUS_EDIT: ")
+    assert main(["edit", str(root), "a.txt", "--old-string=- x", "--new-string", "\\1", "--replace-all"]) == 0
+    assert file.read_text() == "\\1\n\\1\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["read"],
+        ["read", "."],
+        ["read", ".", "a", "--offset", "two"],
+        ["edit", ".", "a", "--old-string", "x"],
+        ["serve", ".", "--policy", "sometimes"],
+    ],
+)
+def test_a_wrong_command_line_is_status_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: seamfs" in capsys.readouterr().err
+
+
+def test_a_bad_setting_is_status_two_and_one_line(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SEAMFS_READ__MAX_LINES", "0")
+    assert main(["read", str(root), "a"]) == 2
+    assert capsys.readouterr().err == "seamfs: SEAMFS_READ__MAX_LINES: Input should be greater than 0\n"
+
+
+def test_a_named_configuration_file_is_used(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n")
+    config = tmp_path / "conf.toml"
+    config.write_text("[read]\nmax_lines = 1\n")
+    assert main(["read", str(root), "a.txt", "--json", "--config", str(config)]) == 0
+    assert json.loads(capsys.readouterr().out)["next_offset"] == 2
+
+
+@pytest.mark.parametrize(
+    ("root_url", "code"),
+    [("missing", "FS_NOT_FOUND"), ("gopher://x/y", "FS_UNSUPPORTED"), ("", "FS_INVALID_PATH")],
+)
+def test_a_root_that_cannot_be_opened_is_status_one_and_one_line(
+    root_url: str, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["read", root_url, "a.txt"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{code}: ")
+
+
+def test_an_unexpected_fault_is_one_line_and_a_traceback_only_under_debug(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> bool:
+        raise ExceptionGroup("group", [RuntimeError("out\nof order")])
+
+    monkeypatch.setattr(one_shot, "run_tool", fail)
+    assert main(["read", str(root), "a"]) == 1
+    assert capsys.readouterr().err == "seamfs: unexpected: RuntimeError: out of order (--debug shows where)\n"
+    with pytest.raises(ExceptionGroup):
+        main(["read", str(root), "a", "--debug"])
+
+
+def test_an_interrupt_is_status_130_and_quiet(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_arguments: object, **_options: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(one_shot, "run_tool", interrupt)
+    assert main(["read", str(root), "a"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_missing_extra_is_one_line_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(MissingExtraError, match=r"x needs no_such_module_, not installed here: pip install 'seamfs\[e"):
+        require_extra("extra", ("json", "no_such_module_"), what="x")
+    monkeypatch.setattr(extras, "find_spec", nothing_is_installed)
+    assert main(["demo"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("pip install 'seamfs[demo]'")
+
+
+def test_help_says_that_one_shot_commands_know_no_earlier_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["write", "--help"])
+    assert caught.value.code == 0
+    assert "without the read-before-write rule" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_version_is_shown_by_a_process_that_loads_next_to_nothing() -> None:
+    program = (
+        "import sys, seamfs.cli\n"
+        "try: seamfs.cli.main(['--version'])\n"
+        "except SystemExit: print(*sorted({'pydantic', 'anyio', 'asyncio', 'mcp', 'fs_core'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    version, loaded = done.stdout.split("\n", 1)
+    assert version == "seamfs 0.1.0"
+    assert loaded.strip() == ""
+
+
+def test_a_reader_that_leaves_is_no_error(root: Path) -> None:
+    (root / "a.txt").write_text("line of some length\n" * 2_000)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        done = subprocess.run(
+            command("read", str(root), "a.txt"),
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    finally:
+        os.close(theirs)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_a_pipe_gets_the_raw_bytes_of_a_file_that_holds_control_characters(root: Path) -> None:
+    (root / "a.txt").write_bytes(b"red \x1b[31m\n")
+    done = run("read", str(root), "a.txt")
+    assert done.returncode == 0
+    assert b"1: red \x1b[31m\n" in done.stdout

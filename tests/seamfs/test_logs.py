@@ -1,0 +1,47 @@
+"""Logs: one object a line, and nothing in them that came from outside."""
+
+import json
+import logging
+
+import pytest
+
+from seamfs.logs import configure_logging
+
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
+
+def raise_with_content() -> None:
+    raise RuntimeError("SECRET again") from ValueError("the file says SECRET")
+
+
+def log_everything() -> None:
+    logger = logging.getLogger("seamfs.test")
+    logger.info("call", extra={"fields": {"tool": "read", "elapsed_ms": 3}})
+    logger.warning("bad line %r", "SECRET")
+    try:
+        raise_with_content()
+    except RuntimeError:
+        logger.exception("tool %s failed", "SECRET")
+
+
+def test_each_record_is_one_json_object_without_content(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(verbose=False)
+    log_everything()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "SECRET" not in captured.err
+    first, second, third = (json.loads(line) for line in captured.err.splitlines())
+    assert first["event"] == "call"
+    assert (first["tool"], first["elapsed_ms"], first["level"]) == ("read", 3, "info")
+    assert second["event"] == "bad line %r"
+    assert third["error"] == "RuntimeError from ValueError"
+    assert any("raise_with_content" in place for place in third["at"])
+
+
+def test_debug_tells_everything_still_on_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(verbose=True)
+    log_everything()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert json.loads(lines[1])["event"] == "bad line 'SECRET'"
+    assert "the file says SECRET" in json.loads(lines[2])["traceback"]

@@ -1,0 +1,144 @@
+"""The composition root."""
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fs_core.errors import FsError, NotObserved
+from fs_core.policy import MemoryObservations, Observation, OwnerId
+from fs_core.text import Window
+from fs_core.types import TargetKey
+from seamfs.config import Settings
+from seamfs.workspace import open_workspace
+from tool_runtime import ToolFailure, ToolSuccess
+
+pytestmark = pytest.mark.anyio
+
+WINDOW = Window(first_line=1, lines_max=10, line_chars_max=100, bytes_max=10_000)
+
+
+async def test_owners_do_not_share_what_they_have_seen(root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    async with open_workspace(str(root)) as workspace:
+        ann, bob = workspace.session("ann"), workspace.session("bob")
+        await ann.read("a.txt", WINDOW)
+        with pytest.raises(NotObserved):
+            await bob.write("a.txt", "bob\n")
+        await workspace.session("ann").write("a.txt", "ann\n")
+    assert (root / "a.txt").read_text() == "ann\n"
+
+
+async def test_two_sessions_without_an_owner_are_two_owners(root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    async with open_workspace(str(root)) as workspace:
+        first, second = workspace.session(), workspace.session()
+        await first.read("a.txt", WINDOW)
+        with pytest.raises(NotObserved):
+            await second.write("a.txt", "two\n")
+
+
+async def test_a_forgotten_owner_has_to_read_again(root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    async with open_workspace(str(root)) as workspace:
+        session = workspace.session("ann")
+        await session.read("a.txt", WINDOW)
+        workspace.forget("ann")
+        with pytest.raises(NotObserved):
+            await session.write("a.txt", "two\n")
+
+
+class CountedObservations(MemoryObservations):
+    def __init__(self) -> None:
+        super().__init__()
+        self.owners: set[OwnerId] = set()
+
+    def put(self, owner: OwnerId, key: TargetKey, observation: Observation) -> None:
+        super().put(owner, key, observation)
+        self.owners.add(owner)
+
+    def forget(self, owner: OwnerId) -> None:
+        super().forget(owner)
+        self.owners.discard(owner)
+
+
+async def test_what_an_unnamed_session_has_seen_goes_with_it(root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    observations = CountedObservations()
+    async with open_workspace(str(root), observations=observations) as workspace:
+        session = workspace.session()
+        await session.read("a.txt", WINDOW)
+        assert len(observations.owners) == 1
+        del session
+        gc.collect()
+        assert not observations.owners
+
+
+async def test_without_a_policy_an_unread_file_is_replaced(root: Path) -> None:
+    (root / "a.txt").write_text("one\n")
+    async with open_workspace(str(root), settings=Settings(policy="none")) as workspace:
+        assert not workspace.remembers
+        await workspace.session().write("a.txt", "two\n")
+    assert (root / "a.txt").read_text() == "two\n"
+
+
+async def test_tools_are_registered_and_take_the_limits_of_the_settings(root: Path) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n")
+    settings = Settings.model_validate({"read": {"max_lines": 2}})
+    async with open_workspace(str(root), settings=settings) as workspace:
+        assert [tool.name for tool in workspace.tools.schemas()] == ["edit", "read", "write"]
+        result = await workspace.call(workspace.session(), "read", {"file_path": "a.txt"})
+        assert isinstance(result, ToolSuccess)
+        assert isinstance(result.value, dict)
+        assert result.value["next_offset"] == 3
+
+
+async def test_read_only_leaves_read_alone(root: Path) -> None:
+    async with open_workspace(str(root), read_only=True) as workspace:
+        assert [tool.name for tool in workspace.tools.schemas()] == ["read"]
+        assert not workspace.remembers
+        result = await workspace.call(workspace.session(), "write", {"file_path": "a", "content": ""})
+        assert isinstance(result, ToolFailure)
+        assert result.code == "UNKNOWN_TOOL"
+
+
+async def test_a_root_that_is_missing_cannot_be_opened(root: Path) -> None:
+    with pytest.raises(FsError) as caught:
+        async with open_workspace(str(root / "missing")):
+            pytest.fail("it was opened")
+    assert caught.value.code == "FS_NOT_FOUND"
+
+
+async def test_the_store_is_closed_with_the_block(root: Path) -> None:
+    async with open_workspace(str(root)) as workspace:
+        files = workspace.files
+    with pytest.raises(FsError) as caught:
+        await files.stat(await files.resolve("a.txt"))
+    assert caught.value.code == "FS_UNAVAILABLE"
+
+
+HEAVY = ("boto3", "botocore", "aiobotocore", "s3fs", "paramiko", "mcp", "starlette", "uvicorn", "moto", "asyncssh")
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import seamfs", (*HEAVY, "pydantic", "anyio", "fs_core")),
+        ("from seamfs import Settings, Workspace, load_settings, open_workspace", HEAVY),
+        ("import seamfs.cli; seamfs.cli._parser()", (*HEAVY, "pydantic", "anyio", "fs_core")),
+    ],
+)
+def test_importing_loads_no_library_of_a_store_or_server(statement: str, absent: tuple[str, ...]) -> None:
+    program = f"{statement}\nimport sys\nprint(*sorted({absent!r} & sys.modules.keys()))"
+    program = program.replace(f"{absent!r}", f"set({absent!r})")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == ""
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
+    import seamfs
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = seamfs.nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
