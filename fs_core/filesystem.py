@@ -174,7 +174,7 @@ class BackedFileSystem:
             NotText: `content` holds a NUL or a lone surrogate.
             TooLarge: more than the store's bound.
         """
-        data = self._encode(content, target)
+        data = self._encode(content, target, "write")
         async with self._locks.hold(target.key):
             condition, before = await self._write_condition(target, policy)
             receipt = await self._publish_new(target, data, condition)
@@ -201,13 +201,13 @@ class BackedFileSystem:
             EditNotFound, AmbiguousEdit: the text has no place, or several and `replace_all` is off.
             NotText: the file, or the new text, is no UTF-8 text.
         """
-        self._encode(edit.new_string, target)
+        self._encode(edit.new_string, target, "edit")
         async with self._locks.hold(target.key):
             seen = await self._seen_for_edit(target, policy)
             for attempt in range(ATTEMPTS_MAX):
-                before = await self._whole(target, seen)
-                spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023
                 try:
+                    before = await self._whole(target, seen)
+                    spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023
                     receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
                 except StaleVersion:
                     # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
@@ -218,16 +218,16 @@ class BackedFileSystem:
                     return _edited(target, before.data, spliced, receipt)
         raise AssertionError("the loop returns or raises")
 
-    def _encode(self, text: str, target: Target) -> bytes:
+    def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
         """Return the bytes of a text that may be stored."""
         if "\0" in text or has_lone_surrogate(text):
             what = "a NUL character" if "\0" in text else "a lone surrogate"
-            raise NotText(f"the new text holds {what}", path=target.display_path, operation="write")
+            raise NotText(f"the new text holds {what}", path=target.display_path, operation=operation)
         data = text.encode()
         limit = self._backend.capabilities.write_size_bytes_max
         if len(data) > limit:
             reason = f"the new text has {len(data)} bytes; at most {limit} are written"
-            raise TooLarge(reason, path=target.display_path, operation="write")
+            raise TooLarge(reason, path=target.display_path, operation=operation)
         return data
 
     async def _scan(self, target: Target, window: Window) -> tuple[Page | NotTextFinding, Version, int]:
@@ -278,9 +278,10 @@ class BackedFileSystem:
         return IfVersion(version), current
 
     async def _if_present(self, target: Target) -> Snapshot | None:
+        """Return what is about to be replaced; it is only wanted for the difference, so it may be missed."""
         try:
             return await self._backend.read(target, limit=DIFF_SOURCE_BYTES_MAX)
-        except NotFound:
+        except (NotFound, StaleVersion):
             return None
 
     async def _current(self, target: Target, seen: Present) -> tuple[Snapshot, Version]:
@@ -360,9 +361,9 @@ def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:
             raise EditNotFound(reason, path=target.display_path, operation="edit")
         case Ambiguous(places=places, lines=lines):
             count = f"{places} or more" if places == PLACES_COUNTED_MAX else str(places)
-            where = ", ".join(str(line) for line in lines)
+            where = ("line " if len(lines) == 1 else "lines ") + ", ".join(str(line) for line in lines)
             reason = (
-                f"old_string has {count} possible places (line {where}); the file was not changed; "
+                f"old_string has {count} possible places ({where}); the file was not changed; "
                 "add surrounding lines to make it unique, or set replace_all"
             )
             raise AmbiguousEdit(reason, path=target.display_path, operation="edit")

@@ -4,16 +4,17 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fs_core.edit import Edit
-from fs_core.errors import FsError
+from fs_core.errors import FsError, TooLarge
 from fs_core.filesystem import BackedFileSystem
 from fs_core.policy import MemoryObservations, Observation, OwnerId, ReadBeforeWrite, Unguarded
+from fs_core.protocol import Capabilities, Guard
 from fs_core.session import FileSession
 from fs_core.testing.faults import FaultBackend
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from fs_core.text import Window
-from fs_core.types import TargetKey
+from fs_core.types import Target, TargetKey, WriteCondition, WriteReceipt
 
-__all__ = ["ME", "OTHER", "Seam", "perform", "refused"]
+__all__ = ["ME", "OTHER", "Seam", "SmallBackend", "perform", "refused"]
 
 ME = OwnerId("me")
 OTHER = OwnerId("other")
@@ -55,6 +56,19 @@ class Seam:
     def make_directory(self, path: str) -> None:
         self.store.files.pop(path, None)
         self.store.make_parents(f"{path}/child")
+
+
+class SmallBackend(MemoryBackend):
+    """Takes files of at most ten bytes."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(create=Guard.NATIVE, replace=Guard.NATIVE, write_size_bytes_max=10)
+
+    async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
+        if len(data) > 10:
+            raise TooLarge("more than 10 bytes", path=target.display_path, operation="write")
+        return await super().write(target, data, condition=condition)
 
 
 async def refused(session: FileSession, operation: str, path: str, kind: type[ErrorT], *, text: str = "one") -> ErrorT:

@@ -36,8 +36,7 @@ def seam() -> Seam:
     return Seam()
 
 
-def changed(operation: str = "read") -> StaleVersion:
-    assert operation == "read"
+def changed() -> StaleVersion:
     return StaleVersion("changed while it was read", path="a.txt", operation="read")
 
 
