@@ -45,7 +45,7 @@ def _entries(client: SftpClient, path: str, named: list[tuple[str, wire.NamedAtt
     """Yield entries, with what links lead to asked for in one flight."""
     links = [name for name, entry in named if entry.attributes.is_link]
     looks = [wire.stat_followed(f"{path.rstrip('/')}/{name}") for name in links]
-    followed = dict(zip(links, client.exchange(*looks), strict=True))
+    followed = dict(zip(links, client.exchange(*looks) if looks else (), strict=True))
     for name, entry in named:
         attributes = entry.attributes
         reply = followed.get(name)

@@ -31,7 +31,8 @@ LEASES_WAITED_MAX: Final = 4
 """A waiter gives up after this many leases, however often the owner changed meanwhile."""
 _POLL_FIRST_S: Final = 0.01
 _POLL_MAX_S: Final = 0.25
-_ODD_REFUSALS_MAX: Final = 3
+_ODD_REFUSALS_MAX: Final = 100
+"""So often in a row a lock may be found empty right after it was refused before the server is taken at its word."""
 
 
 def lock_box(target: Names) -> str:
@@ -135,11 +136,12 @@ def acquire(
             raise Fenced from refusal
         names = _names_in(client, box)
         if not names:
-            # Free again, or a server whose rename does not replace an empty directory. Not for ever, though.
+            # Released in between; or a server whose rename does not replace an empty directory, so that is removed.
             odd_refusals += 1
             if odd_refusals > _ODD_REFUSALS_MAX:
                 raise refusal
             client.exchange(wire.rmdir(box))
+            pause(_POLL_FIRST_S * random.random())  # noqa: S311 - spreads waiters, keeps no secret
         elif watch.is_dead(names, lease_s):
             _break(client, box, names)
         elif taken_at_s >= give_up_s:

@@ -69,13 +69,14 @@ def embedded_sftp(directory: Path, *, sftp_factory: SftpFactory | None = None) -
     host_key, client_key = _new_key(), _new_key()
     factory = sftp_factory or asyncssh.SFTPServer
     with TemporaryDirectory(prefix="seamfs-sftp-") as keys, _serving_loop() as loop:
-        starting = asyncio.run_coroutine_threadsafe(_listen(host_key, client_key, factory), loop)
+        connections: list[asyncssh.SSHServerConnection] = []
+        starting = asyncio.run_coroutine_threadsafe(_listen(host_key, client_key, factory, connections), loop)
         acceptor = starting.result(_START_TIMEOUT_S)
         try:
             port = acceptor.get_port()
             yield _write_files(Path(keys), directory, port, host_key, client_key)
         finally:
-            asyncio.run_coroutine_threadsafe(_stop(acceptor), loop).result(_START_TIMEOUT_S)
+            asyncio.run_coroutine_threadsafe(_stop(acceptor, connections), loop).result(_START_TIMEOUT_S)
 
 
 def _new_key() -> "asyncssh.SSHKey":
@@ -85,13 +86,22 @@ def _new_key() -> "asyncssh.SSHKey":
 
 
 async def _listen(
-    host_key: "asyncssh.SSHKey", client_key: "asyncssh.SSHKey", factory: SftpFactory
+    host_key: "asyncssh.SSHKey",
+    client_key: "asyncssh.SSHKey",
+    factory: SftpFactory,
+    connections: "list[asyncssh.SSHServerConnection]",
 ) -> "asyncssh.SSHAcceptor":
+    """Start to listen; every connection is appended to `connections`."""
     import asyncssh
+
+    class Server(asyncssh.SSHServer):
+        def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+            connections.append(conn)
 
     return await asyncssh.listen(
         _HOST,
         0,
+        server_factory=Server,
         server_host_keys=[host_key],
         authorized_client_keys=asyncssh.import_authorized_keys(client_key.export_public_key().decode()),
         sftp_factory=factory,
@@ -114,10 +124,14 @@ def _serving_loop() -> Generator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-async def _stop(acceptor: "asyncssh.SSHAcceptor") -> None:
+async def _stop(acceptor: "asyncssh.SSHAcceptor", connections: "list[asyncssh.SSHServerConnection]") -> None:
     """Close the listener and every connection, and let their tasks end."""
     acceptor.close()
     await acceptor.wait_closed()
+    for connection in connections:
+        connection.abort()
+    for connection in connections:
+        await connection.wait_closed()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -98,6 +98,14 @@ class SftpHarness(DirectoryHarness):
         """Open a new backend with other settings."""
         return await open_sftp(self.server.url(self.directory), self.server.options(**(self.overrides | overrides)))
 
+    async def open_through(self, port: int, **overrides: Any) -> SftpBackend:
+        """Open a new backend through a relay at `port`, which has the server's key."""
+        server = self.server
+        known_hosts = self.directory.parent / f"known-{port}-{self.directory.name}"
+        known_hosts.write_text(server.known_hosts_file.read_text().replace(f":{server.port} ", f":{port} "))
+        url = server.url(self.directory).replace(f":{server.port}/", f":{port}/")
+        return await open_sftp(url, server.options(**({"known_hosts_file": known_hosts} | self.overrides | overrides)))
+
 
 async def target_of(backend: Backend, path: str) -> Target:
     """Resolve a path as the seam does."""

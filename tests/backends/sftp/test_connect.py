@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def _paramiko_threads() -> list[threading.Thread]:
 
 
 @contextmanager
-def _nothing_leaks() -> Iterator[None]:
+def _nothing_leaks() -> Generator[None]:
     """The client's sockets and threads are the same afterwards; a server in this process may lag behind."""
     before = _sockets()
     yield
@@ -173,7 +173,7 @@ async def test_a_missing_key_file_is_named(sftp_server: SftpServer, tmp_path: Pa
 
 
 @contextmanager
-def _agent(*keys: Path) -> Iterator[None]:
+def _agent(*keys: Path) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         started = subprocess.run(["ssh-agent", "-s"], capture_output=True, text=True, check=True).stdout
         values = dict(part.split("=", 1) for part in started.replace("\n", ";").split(";") if "=" in part)
