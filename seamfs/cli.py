@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status: 0 success, 1 refused or failed, 2 usage, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
+        if options.run is not _run_serve:
+            _prepare_logging(options)
         status: int = options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -115,7 +117,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_serve(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of standard input/output")
+    command.add_argument(
+        "--http", metavar="HOST:PORT", help="streamable HTTP at /mcp instead of standard input and output; without TLS"
+    )
     command.add_argument("--token-env", metavar="NAME", help="environment variable that holds the bearer token")
     command.add_argument(
         "--allowed-host", action="append", metavar="NAME", help="a name of this server in Host and Origin; repeatable"
@@ -151,6 +155,15 @@ def _add_edit(command: argparse.ArgumentParser) -> None:
 
 
 _ADDERS: Final = {"read": _add_read, "write": _add_write, "edit": _add_edit}
+
+
+def _prepare_logging(options: argparse.Namespace) -> None:
+    from seamfs.logs import configure_logging, silence_logging
+
+    if options.debug:
+        configure_logging(verbose=True)
+    else:
+        silence_logging()
 
 
 def _run_serve(options: argparse.Namespace) -> int:

@@ -49,6 +49,7 @@ class HttpSettings(BaseModel):
     token_file: Path | None = Field(default=None, description="file that holds the token, instead of `token`")
     allowed_hosts: tuple[str, ...] = Field(default=(), description="names in Host and Origin besides the one bound")
     request_size_bytes_max: PositiveInt = 16 * 1024 * 1024
+    connections_max: PositiveInt = Field(default=1_024, description="further ones are answered 503")
     sessions_max: PositiveInt = 256
     session_idle_timeout_s: PositiveFloat = 1800.0
 

@@ -18,6 +18,7 @@ from seamfs.terminal import Style, colours, write_text
 __all__ = ["diagnose", "run_doctor"]
 
 SUBJECT_CHARS: Final = 20
+WRITABLE: Final = frozenset({"file", "s3", "sftp", "memory"})
 _STYLES: Final = {Status.PASS: "green", Status.WEAKER: "yellow", Status.FAIL: "red"}
 _OPEN_REMEDIES: Final = {
     ErrorCode.NOT_FOUND: "create it, or correct ROOT",
@@ -78,7 +79,7 @@ async def _store_findings(backend: Backend, settings: Settings) -> Sequence[Find
 
 def _guard_findings(backend: Backend) -> list[Finding]:
     capabilities = backend.capabilities
-    if not capabilities.is_writable:
+    if backend.scheme not in WRITABLE:
         return [weaker("guards", "this store is read here and not written", remedy="use a store that can be written")]
     return [
         _guard("create", capabilities.create, "when something is there already"),

@@ -7,7 +7,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["configure_logging"]
+__all__ = ["configure_logging", "silence_logging"]
 
 FRAMES_SHOWN_MAX: Final = 8
 
@@ -50,6 +50,11 @@ def configure_logging(*, verbose: bool) -> None:
         # The protocol library tells session ids at INFO, and the web server what we tell ourselves.
         for name in ("mcp", "uvicorn", "httpx", "botocore", "paramiko"):
             logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def silence_logging() -> None:
+    """Show no logs: a command for people tells what happened in one line of its own."""
+    logging.basicConfig(handlers=[logging.NullHandler()], force=True)
 
 
 def _types(error: BaseException) -> str:

@@ -43,13 +43,16 @@ class Agents:
 
     def of(self, ctx: Context) -> Agent:
         """Return whoever sent a request."""
-        if is_sessionless(ctx):
-            return self._new()
-        session_id = _session_id(ctx)
-        if session_id is None:
+        request = cast("Request | None", ctx.request)
+        if request is None:
             if self._connection is None:
                 self._connection = self._new()
             return self._connection
+        # The transport has checked the session before a handler runs, but for a revision that knows none.
+        session_id = None if is_sessionless(ctx) else request.headers.get(SESSION_HEADER)
+        return self._new() if session_id is None else self._of_session(session_id)
+
+    def _of_session(self, session_id: str) -> Agent:
         if session_id not in self._sessions:
             self._sessions[session_id] = self._new()
             if len(self._sessions) > self._sessions_max:
@@ -67,9 +70,3 @@ class Agents:
 def is_sessionless(ctx: Context) -> bool:
     """Tell whether nothing connects this request to others: HTTP in the newest revision of the protocol."""
     return ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
-def _session_id(ctx: Context) -> str | None:
-    """Return the transport's session, which it has checked before a handler runs; `None` on stdio."""
-    request = cast("Request | None", ctx.request)
-    return None if request is None else request.headers.get(SESSION_HEADER)

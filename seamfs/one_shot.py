@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 from pydantic import JsonValue
 
-from fs_core.errors import NotText
+from fs_core.errors import FsError, NotText, TooLarge
 from seamfs.config import Settings, load_settings
 from seamfs.terminal import write_text
 from seamfs.workspace import open_workspace
@@ -19,6 +19,7 @@ from tool_runtime import ToolFailure, ToolResult
 __all__ = ["run_tool", "standard_input"]
 
 STANDARD_INPUT: Final = "standard input"
+INPUT_SIZE_BYTES_MAX: Final = 512 * 1024 * 1024
 
 
 def run_tool(
@@ -27,7 +28,6 @@ def run_tool(
     """Call a tool without an observation policy, print its result, and return whether it was refused.
 
     Raises:
-        FsError: The store cannot be opened.
         BadSettingError: A setting is wrong.
     """
     settings = load_settings(flags={"policy": "none"}, config_file=config_file)
@@ -48,8 +48,12 @@ def standard_input() -> str:
 
     Raises:
         NotText: It is not.
+        TooLarge: It is longer than any store is written to without being told.
     """
-    data = sys.stdin.buffer.read()
+    data = sys.stdin.buffer.read(INPUT_SIZE_BYTES_MAX + 1)
+    if len(data) > INPUT_SIZE_BYTES_MAX:
+        reason = f"has more than {INPUT_SIZE_BYTES_MAX} bytes; nothing was written"
+        raise TooLarge(reason, path=STANDARD_INPUT, operation="write")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -58,8 +62,11 @@ def standard_input() -> str:
 
 
 async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:
-    async with open_workspace(root, settings=settings) as workspace:
-        return await workspace.call(workspace.session(), name, arguments)
+    try:
+        async with open_workspace(root, settings=settings) as workspace:
+            return await workspace.call(workspace.session(), name, arguments)
+    except FsError as error:
+        return ToolFailure(error.code.value, str(error), retryable=error.retryable)
 
 
 def _json(result: ToolResult) -> JsonValue:

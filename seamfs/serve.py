@@ -124,6 +124,7 @@ async def serve_http(
         log_config=None,
         access_log=False,
         lifespan="on",
+        limit_concurrency=settings.connections_max,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
     shown = f"[{host}]" if ":" in host else host

@@ -14,6 +14,8 @@ from seamfs.cli import main
 from seamfs.extras import MissingExtraError, require_extra
 from tests.seamfs.processes import TIMEOUT_S, command, environment, run
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 
 def give_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
@@ -128,6 +130,45 @@ def test_a_named_configuration_file_is_used(root: Path, tmp_path: Path, capsys: 
     config.write_text("[read]\nmax_lines = 1\n")
     assert main(["read", str(root), "a.txt", "--json", "--config", str(config)]) == 0
     assert json.loads(capsys.readouterr().out)["next_offset"] == 2
+
+
+def test_input_above_the_bound_is_refused_and_nothing_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(one_shot, "INPUT_SIZE_BYTES_MAX", 3)
+    give_input(monkeypatch, b"four")
+    assert main(["write", str(root), "a.txt"]) == 1
+    assert capsys.readouterr().err.startswith("FS_TOO_LARGE: standard input: ")
+    assert not list(root.iterdir())
+
+
+def test_a_fault_inside_a_tool_is_one_line_without_a_traceback(root: Path) -> None:
+    program = (
+        "import sys, seamfs.cli\n"
+        "from fs_core.filesystem import BackedFileSystem\n"
+        "async def fail(*_): raise RuntimeError('broken')\n"
+        "BackedFileSystem.resolve = fail\n"
+        "sys.exit(seamfs.cli.main(sys.argv[1:]))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program, "read", str(root), "a", *extra],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        for extra in ([], ["--debug"])
+    ]
+    assert [done.returncode for done in told] == [1, 1]
+    assert told[0].stderr == "TOOL_FAILED: read failed: RuntimeError: broken\n"
+    assert "Traceback" in told[1].stderr
+
+
+def test_a_store_that_cannot_be_opened_is_an_error_object_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["read", "missing", "a.txt", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["code"] == "FS_NOT_FOUND"
 
 
 @pytest.mark.parametrize(

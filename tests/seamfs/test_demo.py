@@ -11,6 +11,8 @@ from seamfs.demo import Outcome, UnexpectedResultError, differences, run_session
 from seamfs.demo_script import PLAN, SCRIPT, Turn
 from seamfs.demo_stores import local_store
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
 
 @pytest.fixture
 def anyio_backend() -> str:

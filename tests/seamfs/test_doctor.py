@@ -6,7 +6,10 @@ import pytest
 
 from backends.local import LocalProbe
 from backends.local.backend import LocalBackend
-from backends.options import LocalOptions
+from backends.options import BackendOptions, LocalOptions
+from fs_core.protocol import Backend, Capabilities, Guard
+from fs_core.testing.memory import MemoryBackend
+from seamfs import doctor, doctor_s3
 from seamfs.cli import main
 from seamfs.config import Settings
 from seamfs.demo_stores import DemoStore, local_store, s3_store, sftp_store
@@ -14,7 +17,7 @@ from seamfs.doctor import diagnose
 from seamfs.doctor_clock import clock_finding
 from seamfs.doctor_findings import Finding, Status
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("restored_logging")]
 
 
 @pytest.fixture
@@ -89,6 +92,31 @@ async def test_what_kernel_and_file_system_lack_is_told_with_its_consequence(
     assert found["exchange of names"] is Status.WEAKER
     assert found["durability"] is Status.WEAKER
     assert found["lock directory"] is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [("zip", {"guards": Status.WEAKER}), ("s3", {"create guard": Status.WEAKER, "replace guard": Status.WEAKER})],
+)
+async def test_a_store_without_guards_is_said_to_be_so(
+    scheme: str, expected: dict[str, Status], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unguarding(MemoryBackend):
+        @property
+        def capabilities(self) -> Capabilities:
+            return Capabilities(create=Guard.NONE, replace=Guard.NONE, write_size_bytes_max=1)
+
+    async def open_unguarding(_url: str, _options: BackendOptions) -> Backend:
+        Unguarding.scheme = scheme
+        return Unguarding()
+
+    async def nothing_found(_backend: Backend, _settings: Settings) -> list[Finding]:
+        return []
+
+    monkeypatch.setattr(doctor, "open_backend", open_unguarding)
+    monkeypatch.setattr(doctor_s3, "s3_findings", nothing_found)
+    found = verdicts(await diagnose("x://", Settings()))
+    assert expected.items() <= found.items()
 
 
 def test_a_directory_that_cannot_be_opened_fails_with_status_one(capsys: pytest.CaptureFixture[str]) -> None:
