@@ -19,11 +19,12 @@ _IDLE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer without asking the service."""
+    """Answer in the service's stead; it gets the request all the same if `forward`."""
 
     status: int
     code: str = ""
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    forward: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
             case None:
                 self._reply(*self._forward(body))
             case Answer():
+                if fault.forward:
+                    self._forward(body)
                 text = f"<Error><Code>{fault.code}</Code><Message>injected</Message></Error>" if fault.code else ""
                 self._reply(fault.status, list(fault.headers.items()), text.encode())
             case Drop():

@@ -37,29 +37,23 @@ async def test_lost_answer_to_a_replace_is_a_success(proxied: S3Backend, proxy: 
     assert harness.get("f") == b"three"
 
 
+@pytest.mark.parametrize("answer", [(412, "PreconditionFailed"), (409, "ConditionalRequestConflict")])
 async def test_refusal_of_a_copy_of_our_own_request_is_a_success(
-    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, answer: tuple[int, str]
 ) -> None:
-    """A proxy that sends again, as aiohttp does, gets 412 for the copy."""
+    """A proxy that sends again, as aiohttp would, gets a refusal for the copy."""
     target = await target_of(proxied, "f")
-    hold = Hold()
-    proxy.inject("PUT", hold)
-    receipts: list[WriteReceipt] = []
-
-    async def write() -> None:
-        receipts.append(await proxied.write(target, b"mine", condition=IfAbsent()))
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(write)
-        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
-        stored = harness.head("f")
-        lineage = stored["Metadata"]
-        harness.put_with("f", b"mine", Metadata=lineage)
-        hold.release.set()
-    assert receipts[0].created
-    proxy.inject("PUT", Answer(412, "PreconditionFailed"))
+    refusal = Answer(*answer, forward=True)
+    proxy.inject("PUT", refusal)
+    created = await proxied.write(target, b"mine", condition=IfAbsent())
+    assert created.created
+    proxy.inject("PUT", refusal)
+    replaced = await proxied.write(target, b"mine too", condition=IfVersion(created.version))
+    assert proxy.counts() == {"LIST": 1, "PUT": 2, "HEAD": 2}
+    assert harness.get("f") == b"mine too"
     with pytest.raises(StaleVersion):
         await proxied.write(target, b"other", condition=IfAbsent())
+    assert (await proxied.read(target)).version == replaced.version
 
 
 async def test_request_that_was_lost_is_sent_again(proxied: S3Backend, proxy: FaultProxy, harness: S3Harness) -> None:
