@@ -104,8 +104,12 @@ def _parser() -> argparse.ArgumentParser:
     one_shot = argparse.ArgumentParser(add_help=False, parents=[rooted])
     one_shot.add_argument("path", metavar="PATH", help="relative to ROOT")
     one_shot.add_argument("--json", action="store_true", help="print the structured value, or the error object")
-    for name, help_text in (("read", "print lines"), ("write", "create or replace a file"), ("edit", "replace text")):
-        command = commands.add_parser(name, parents=[one_shot], help=f"{help_text} of a file", description=_ONE_SHOT)
+    for name, help_text in (
+        ("read", "print lines of a file"),
+        ("write", "create a file, or replace it"),
+        ("edit", "replace text in a file"),
+    ):
+        command = commands.add_parser(name, parents=[one_shot], help=help_text, description=_ONE_SHOT)
         _ADDERS[name](command)
     doctor = commands.add_parser("doctor", parents=[rooted], help="tell what a store can do, and what to mend")
     doctor.set_defaults(run=_run_doctor)

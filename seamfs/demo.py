@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from seamfs.demo_script import SCRIPT, Outside, Turn
 from seamfs.demo_stores import DemoStore, local_store, s3_store, sftp_store
-from seamfs.terminal import Style, colours, write_text
+from seamfs.terminal import Display
 from seamfs.workspace import Workspace, open_workspace
 from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult
 
@@ -49,16 +49,16 @@ class UnexpectedResultError(Exception):
 
 def run_demo() -> bool:
     """Run the session on every store, print it once, and return whether all three came out the same."""
-    style = colours(sys.stdout)
+    display = Display(sys.stdout)
     outcomes: list[Outcome] = []
     for open_store in STORES:
         with TemporaryDirectory(prefix="seamfs-demo-") as directory:
             _progress(f"starting {open_store.__name__.removesuffix('_store')} ...")
             with open_store(Path(directory)) as store:
-                show = _Printer(style) if not outcomes else None
+                show = _Printer(display) if not outcomes else None
                 outcomes.append(anyio.run(run_session, store, show))
     _progress("")
-    return _print_verdict(outcomes, style)
+    return _print_verdict(outcomes, display)
 
 
 async def run_session(store: DemoStore, show: "_Printer | None" = None) -> Outcome:
@@ -129,40 +129,40 @@ def _paths() -> list[str]:
 class _Printer:
     """Prints each step once, as it happens."""
 
-    def __init__(self, style: Style) -> None:
-        self._style = style
+    def __init__(self, display: Display) -> None:
+        self._display = display
 
     def __call__(self, number: int, step: Turn | Outside, results: list[ToolResult]) -> None:
         """Print one step."""
-        style = self._style
+        text, line = self._display.text, self._display.line
         _progress("")
         if isinstance(step, Outside):
-            title = style(step.title, "yellow")
-            detail = style(f"     -> {step.path} ({len(step.content)} bytes)", "dim")
-            write_text(f"{number:>3}  {title}\n{detail}\n", sys.stdout)
+            line(text(f"{number:>3}  "), text(step.title, "yellow"))
+            line(text(f"     -> {step.path} ({len(step.content)} bytes)", "dim"))
             return
-        write_text(f"{number:>3}  {style(step.title, 'bold')}\n", sys.stdout)
+        line(text(f"{number:>3}  "), text(step.title, "bold"))
         for (name, arguments), result in zip(step.calls, results, strict=True):
             told = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
-            write_text(f"     {style(f'{name}({told})', 'cyan')}\n", sys.stdout)
-            refused = isinstance(result, ToolFailure)
-            for line in _shown("\n".join(block.text for block in result.content)):
-                write_text(f"     | {style(line, 'red' if refused else 'dim')}\n", sys.stdout)
+            line(text(f"     {name}({told})", "cyan"))
+            style = "red" if isinstance(result, ToolFailure) else "dim"
+            for shown in _shown("\n".join(block.text for block in result.content)):
+                line(text("     | "), text(shown, style))
 
 
-def _print_verdict(outcomes: list[Outcome], style: Style) -> bool:
-    diff = differences(outcomes)
+def _print_verdict(outcomes: list[Outcome], display: Display) -> bool:
     for outcome in outcomes:
-        write_text(f"     {outcome.store:<6} {outcome.elapsed_s:6.2f} s\n", sys.stdout)
+        display.line(display.text(f"     {outcome.store:<6} {outcome.elapsed_s:6.2f} s"))
+    diff = differences(outcomes)
     if diff:
-        write_text(f"{diff}{style('The sessions differ; the difference is above.', 'red')}\n", sys.stdout)
+        for line in diff.splitlines():
+            display.line(display.text(line))
+        display.line(display.text("The sessions differ; the difference is above.", "red"))
         return False
     first = outcomes[0]
-    text = (
-        f"Identical on {', '.join(outcome.store for outcome in outcomes)}: {len(first.transcript)} results "
-        f"({len(first.text().encode())} bytes of text and values) and {len(first.files)} files."
-    )
-    write_text(f"{style(text, 'green')}\n", sys.stdout)
+    stores = ", ".join(outcome.store for outcome in outcomes)
+    size_bytes = len(first.text().encode())
+    counted = f"{len(first.transcript)} results ({size_bytes} bytes of text and values) and {len(first.files)} files"
+    display.line(display.text(f"Identical on {stores}: {counted}.", "green"))
     return True
 
 

@@ -13,7 +13,7 @@ from fs_core.errors import ErrorCode, FsError
 from fs_core.protocol import Backend, Guard
 from seamfs.config import Settings, load_settings
 from seamfs.doctor_findings import Finding, Status, failed, passed, weaker
-from seamfs.terminal import Style, colours, write_text
+from seamfs.terminal import Display
 
 __all__ = ["diagnose", "run_doctor"]
 
@@ -36,9 +36,11 @@ def run_doctor(root: str, *, config_file: Path | None) -> bool:
     """
     settings = load_settings(config_file=config_file)
     findings = anyio.run(diagnose, root, settings)
-    style = colours(sys.stdout)
+    display = Display(sys.stdout)
     for finding in findings:
-        write_text(f"{_line(finding, style)}\n", sys.stdout)
+        remedy = f" -> {finding.remedy}" if finding.remedy else ""
+        status = display.text(f"{finding.status:<6}", _STYLES[finding.status])
+        display.line(status, display.text(f"  {finding.subject:<{SUBJECT_CHARS}}  {finding.detail}{remedy}"))
     return all(finding.status is not Status.FAIL for finding in findings)
 
 
@@ -104,9 +106,3 @@ def _policy(settings: Settings) -> Finding:
     if settings.policy == "none":
         return weaker("policy", "none: a file may be changed unread", remedy="set policy = read-before-write")
     return passed("policy", f"{settings.policy}: a session changes only what it has read")
-
-
-def _line(finding: Finding, style: Style) -> str:
-    status = style(f"{finding.status:<6}", _STYLES[finding.status])
-    remedy = f" -> {finding.remedy}" if finding.remedy else ""
-    return f"{status}  {finding.subject:<{SUBJECT_CHARS}}  {finding.detail}{remedy}"

@@ -27,6 +27,7 @@ ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
 """Keeps a client with a tool search of its own from hiding the three tools that everything else is done with."""
 
 PROGRESS_PERIOD_S: Final = 1.0
+LOGGED_CHARS_MAX: Final = 40
 
 
 def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Agents]:
@@ -112,7 +113,14 @@ async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
         return result
     finally:
         elapsed_ms = round((time.perf_counter() - started_s) * 1000)
-        fields = {"session": agent.label, "call": call.id, "tool": call.name, "code": code, "elapsed_ms": elapsed_ms}
+        # The client chooses id and name: cut, so that no content travels in them.
+        fields = {
+            "session": agent.label,
+            "call": call.id[:LOGGED_CHARS_MAX],
+            "tool": call.name[:LOGGED_CHARS_MAX],
+            "code": code,
+            "elapsed_ms": elapsed_ms,
+        }
         logger.info("call", extra={"fields": fields})
 
 

@@ -4,7 +4,7 @@ import os
 import re
 from typing import Final, TextIO
 
-__all__ = ["Style", "colours", "write_text"]
+__all__ = ["Display", "write_text"]
 
 # Control characters but for tab and newline, and the invisible ones that reorder text.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -12,32 +12,37 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u20
 _SGR: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
-class Style:
-    """Colours text, or leaves it alone."""
+class Display:
+    """Lines for people on one stream: coloured and escaped on a terminal, as they are in a pipe.
 
-    def __init__(self, *, enabled: bool) -> None:
-        self._enabled = enabled
+    Colour is left out where the environment has NO_COLOR (no-color.org).
+    """
 
-    def __call__(self, text: str, style: str) -> str:
-        """Return `text` in `style`: bold, dim, red, green, yellow or cyan."""
-        return f"\x1b[{_SGR[style]}m{text}\x1b[0m" if self._enabled else text
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._has_colour = self._is_terminal and not os.environ.get("NO_COLOR")
 
+    def text(self, text: str, style: str | None = None) -> str:
+        """Return a part of a line, in a style: bold, dim, red, green, yellow or cyan."""
+        shown = _escaped(text) if self._is_terminal else text
+        return f"\x1b[{_SGR[style]}m{shown}\x1b[0m" if self._has_colour and style is not None else shown
 
-def colours(stream: TextIO) -> Style:
-    """Return the style for a stream: coloured on a terminal, unless the environment has NO_COLOR (no-color.org)."""
-    return Style(enabled=stream.isatty() and not os.environ.get("NO_COLOR"))
+    def line(self, *parts: str) -> None:
+        """Write one line of parts made by `text`."""
+        _write("".join((*parts, "\n")), self._stream)
 
 
 def write_text(text: str, stream: TextIO) -> None:
     """Write text that may come from a file: escaped on a terminal, exactly as it is (UTF-8) into anything else."""
-    if stream.isatty():
-        stream.write(_UNSAFE.sub(_escape, text))
-    else:
-        stream.flush()
-        stream.buffer.write(text.encode("utf-8", "backslashreplace"))
+    _write(_escaped(text) if stream.isatty() else text, stream)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    stream.flush()
+    stream.buffer.write(text.encode("utf-8", "backslashreplace"))
     stream.flush()
 
 
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return repr(character)[1:-1]
+def _escaped(text: str) -> str:
+    return _UNSAFE.sub(lambda match: repr(match.group())[1:-1], text)

@@ -1,10 +1,14 @@
 """What a terminal is spared, and what a pipe gets."""
 
 import io
+import sys
 
 import pytest
 
-from seamfs.terminal import colours, write_text
+from seamfs.cli import main
+from seamfs.terminal import Display, write_text
+
+pytestmark = pytest.mark.usefixtures("restored_logging")
 
 RAW = "red\x1b[31m \x07bell \u202eright\u202c caf\u00e9\ttab\r\n"
 
@@ -34,9 +38,24 @@ def test_a_lone_surrogate_does_not_break_the_output() -> None:
     assert written(io.TextIOWrapper, "a\udc80b") == b"a\\udc80b"
 
 
-def test_colour_is_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+def line_on(kind: type[io.TextIOWrapper]) -> str:
+    buffer = io.BytesIO()
+    display = Display(kind(buffer, encoding="utf-8", newline=""))
+    display.line(display.text("a\x1bb", "red"), display.text("c\x07"))
+    return buffer.getvalue().decode()
+
+
+def test_colour_is_for_terminals_without_no_color_and_is_not_escaped_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert colours(Terminal(io.BytesIO()))("x", "red") == "\x1b[31mx\x1b[0m"
-    assert colours(io.TextIOWrapper(io.BytesIO()))("x", "red") == "x"
+    assert line_on(Terminal) == "\x1b[31ma\\x1bb\x1b[0mc\\x07\n"
+    assert line_on(io.TextIOWrapper) == "a\x1bbc\x07\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert colours(Terminal(io.BytesIO()))("x", "red") == "x"
+    assert line_on(Terminal) == "a\\x1bbc\\x07\n"
+
+
+def test_a_finding_of_the_doctor_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", Terminal(buffer, encoding="utf-8"))
+    assert main(["doctor", "missing"]) == 1
+    assert buffer.getvalue().startswith(b"\x1b[31mfail  \x1b[0m  reachable")
