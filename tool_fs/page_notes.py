@@ -13,10 +13,10 @@ __all__ = ["page_notes"]
 _LINES_NAMED_MAX: Final = 5
 _CHARACTERS_NAMED_MAX: Final = 4
 
-# Control characters but tab; soft hyphen; zero-width, direction and other format characters; tags. The zero-width
-# joiner and non-joiner are left out: emoji and several scripts are written with them.
+# Control characters but tab; soft hyphen; line separators; zero-width, direction and other format characters; tags.
+# The zero-width joiner and non-joiner are left out: emoji and several scripts are written with them.
 _UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _CONTROL_NAMES: Final = {"\r": "CARRIAGE RETURN", "\x0b": "LINE TABULATION", "\x0c": "FORM FEED", "\x1b": "ESCAPE"}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from fs_core.errors import quote_path
 from tool_fs.values import EditValue, NoteValue, ReadValue, WriteValue
 
 __all__ = ["render_edit", "render_read", "render_write"]
@@ -13,7 +14,7 @@ _DIFF_LINES_SHOWN_MAX: Final = 60
 def render_read(value: ReadValue) -> str:
     """Return a page: numbered rows between tags, notes, then one footer that tells where to go on."""
     rows = [f"{line.number}: {line.text}" for line in value.lines]
-    head = [f"<path>{value.path}</path>", "<type>file</type>", "<content>"]
+    head = [f"<path>{quote_path(value.path)}</path>", "<type>file</type>", "<content>"]
     return "\n".join([*head, *rows, "</content>", *_notes(value.notes), _footer(value)])
 
 
@@ -30,15 +31,15 @@ def _footer(value: ReadValue) -> str:
 def render_write(value: WriteValue) -> str:
     """Return one line on what was written, and the notes."""
     verb = "Created" if value.operation == "create" else "Replaced"
-    return "\n".join([f"{verb} {value.path} ({_count(value.bytes, 'byte')}).", *_notes(value.notes)])
+    return "\n".join([f"{verb} {quote_path(value.path)} ({_count(value.bytes, 'byte')}).", *_notes(value.notes)])
 
 
 def render_edit(value: EditValue) -> str:
     """Return how many places changed, with the lines around them, and the notes."""
-    head = f"Edited {value.path}: {_count(value.replacements, 'place')} replaced."
+    head = f"Edited {quote_path(value.path)}: {_count(value.replacements, 'place')} replaced."
     hunks = value.diff.rstrip("\n").split("\n")[2:]
     if len(hunks) > _DIFF_LINES_SHOWN_MAX:
-        hunks = [*hunks[:_DIFF_LINES_SHOWN_MAX], f"[{len(hunks) - _DIFF_LINES_SHOWN_MAX} more lines]"]
+        hunks = [*hunks[:_DIFF_LINES_SHOWN_MAX], "[the rest of the change is not shown]"]
     return "\n".join([head, *hunks, *_notes(value.notes)])
 
 

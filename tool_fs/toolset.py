@@ -4,9 +4,8 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from fs_core.errors import ErrorCode, FsError
+from fs_core.errors import ErrorCode
 from fs_core.filesystem import PageRead
-from fs_core.paths import Root, parse_path
 from fs_core.session import FileSession
 from fs_core.text import Window
 from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs
@@ -155,9 +154,11 @@ def _edit_tool() -> Tool[EditArgs]:
     )
 
 
-def _path_key(path: str) -> str:
-    """Return the same key for spellings of one path that need no look at the store; the seam's lock does the rest."""
-    try:
-        return "/".join(parse_path(path, Root(url="", prefixes=())).names)
-    except FsError:
-        return path
+def _path_key(path: str) -> str | None:
+    """Return the same key for all spellings of one path, relative or absolute: the file's own name.
+
+    Files of one name in different directories wait for each other too, which costs little. A path that ends with
+    `..` gets none and runs alone; a link under another name is left to the seam's lock.
+    """
+    names = [name for name in path.split("/") if name not in {"", "."}]
+    return names[-1].casefold() if names and names[-1] != ".." else None
