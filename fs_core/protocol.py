@@ -43,11 +43,6 @@ class Capabilities:
     replace: Guard
     write_size_bytes_max: int
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether any guarded write is possible."""
-        return self.create is not Guard.NONE
-
 
 @dataclass(frozen=True, slots=True)
 class Scanned:

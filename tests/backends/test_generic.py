@@ -153,7 +153,7 @@ async def test_every_write_is_unsupported_in_one_line(script: Scripted, conditio
         with pytest.raises(Unsupported) as caught:
             await backend.write(await at(backend, "new"), b"x", condition=condition)
     assert str(caught.value) == "new: cannot be written: scripted:// is open for reading only"
-    assert (capabilities.create, capabilities.replace, capabilities.is_writable) == (Guard.NONE, Guard.NONE, False)
+    assert (capabilities.create, capabilities.replace) == (Guard.NONE, Guard.NONE)
     assert script.files == {"a": b"hello"}
 
 

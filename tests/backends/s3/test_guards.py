@@ -101,7 +101,7 @@ async def test_probe_runs_once_before_the_first_write(
     harness: S3Harness, proxied: S3Backend, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget_guards(monkeypatch)
-    assert proxied.capabilities.is_writable
+    assert proxied.capabilities.create is Guard.NATIVE
     await proxied.write(await target_of(proxied, "f"), b"", condition=IfAbsent())
     assert proxy.counts() == {"PUT": 5 + 1, "DELETE": 1, "LIST": 1}
     await proxied.write(await target_of(proxied, "g"), b"", condition=IfAbsent())
@@ -162,7 +162,7 @@ async def test_store_that_ignores_conditions_is_refused(rclone_server: S3Server)
         for path, condition in (("f", IfVersion(version)), ("f", IfAbsent()), ("new", IfAbsent())):
             with pytest.raises(Unsupported, match="allow_unsafe_writes"):
                 await backend.write(await target_of(backend, path), b"mine", condition=condition)
-        assert not backend.capabilities.is_writable
+        assert backend.capabilities.create is Guard.NONE
         report = await backend.probe()
         assert [check.passed for check in report.checks if "refused" in check.name] == [False, False, False]
         assert report.is_cleaned_up
