@@ -98,12 +98,13 @@ class _Watch:
 
     names: tuple[bytes, ...] = ()
     since_s: float = 0.0
+    is_new: bool = False
 
     def is_dead(self, names: tuple[bytes, ...], lease_s: float) -> bool:
         """Tell whether `names` have been in the lock for a whole lease."""
         now_s = time.monotonic()
         if names != self.names:
-            self.names, self.since_s = names, now_s
+            self.names, self.since_s, self.is_new = names, now_s, True
         return now_s - self.since_s >= lease_s
 
 
@@ -115,9 +116,12 @@ def acquire(
     lease_s: float,
     attempt: Callable[[wire.Request], wire.Reply],
     pause: Callable[[float], None],
+    on_owner: Callable[[], None],
     shown: str,
 ) -> HeldLock:
     """Take the lock `box` with the upload in `staging`; `attempt` sends the request that takes it.
+
+    `on_owner` is called for every owner that is waited for; what it raises ends the wait.
 
     Raises:
         Fenced: someone removed the upload.
@@ -150,6 +154,9 @@ def acquire(
             raise Unavailable(reason, path=shown, operation="write", retryable=True)
         else:
             odd_refusals = 0
+            if watch.is_new:
+                watch.is_new = False
+                on_owner()
             pause(delay_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads waiters, keeps no secret
             delay_s = min(delay_s * 1.5, _POLL_MAX_S)
 

@@ -1,6 +1,7 @@
 """One write: stage, compare under the lock, publish, and find out what became of it when the connection breaks."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -88,6 +89,8 @@ class _Write:
         self._held: HeldLock | None = None
         self._receipt: WriteReceipt | None = None
         self._now_s: int | None = None
+        self._seen: wire.Attributes | None = None
+        """What stood at the target when the lock was last asked for."""
         self.is_sent = False
         """Whether the request that publishes has been sent, and no answer to it was received."""
 
@@ -192,7 +195,7 @@ class _Write:
         if found is not None and found.kind is not FileKind.FILE:
             raise no_regular_file(found, shown=self._publication.shown, operation="write")
         if found is not None and isinstance(condition, IfVersion):
-            self._compare(client, held, found, condition.version)
+            self._compare(client, found, condition.version, on_piece=lambda: self._on_piece(client, held))
         if not held.is_within_lease:
             raise Fenced
         self._call.commit()
@@ -203,11 +206,9 @@ class _Write:
     def _take_lock(self, client: SftpClient) -> wire.Attributes | None:
         """Take the target's lock; return what stands at the target then."""
         publication = self._publication
-        found: wire.Attributes | None = None
 
         def attempt(request: wire.Request) -> wire.Reply:
-            nonlocal found
-            found, (reply,) = observe(
+            self._seen, (reply,) = observe(
                 client,
                 publication.path,
                 root=publication.root,
@@ -224,15 +225,24 @@ class _Write:
             lease_s=publication.lease_s,
             attempt=attempt,
             pause=self._pause,
+            on_owner=lambda: self._give_up_early(client),
             shown=publication.shown,
         )
-        return found
+        return self._seen
+
+    def _give_up_early(self, client: SftpClient) -> None:
+        """Do not queue for a lock only to be told that the file has changed."""
+        condition, seen = self._publication.condition, self._seen
+        if isinstance(condition, IfVersion) and seen is not None and seen.kind is FileKind.FILE:
+            self._compare(client, seen, condition.version, on_piece=self._call.check)
 
     def _pause(self, delay_s: float) -> None:
         self._call.check()
         time.sleep(delay_s)
 
-    def _compare(self, client: SftpClient, held: HeldLock, found: wire.Attributes, expected: Version) -> None:
+    def _compare(
+        self, client: SftpClient, found: wire.Attributes, expected: Version, *, on_piece: Callable[[], None]
+    ) -> None:
         """Raise `StaleVersion` unless the content is the one of `expected`.
 
         A version without a digest names no content; its token, with whole seconds, is all there is to compare.
@@ -243,7 +253,12 @@ class _Write:
             is_same = False
         else:
             path = self._publication.path
-            digest = digest_of(client, path, found, on_piece=lambda: self._on_piece(client, held))
+            try:
+                digest = digest_of(client, path, found, on_piece=on_piece)
+            except StatusError as error:
+                if error.code != StatusCode.NO_SUCH_FILE:
+                    raise
+                raise self._stale(Reason.DELETED) from error
             is_same = digest == expected.digest
         if not is_same:
             raise self._stale(Reason.CHANGED)
@@ -291,9 +306,7 @@ class _Write:
         try:
             with pool.lease() as client:
                 settled = self._look(client)
-                if settled is None:
-                    self._discard(client)
-                else:
+                if settled is not None:
                     self._finish(client)
         except (ConnectError, ConnectionLost, StatusError, FsError) as failure:
             reason = (
@@ -307,7 +320,16 @@ class _Write:
         return settled
 
     def _look(self, client: SftpClient) -> WriteReceipt | None:
-        """Return the receipt if the write took effect, `None` if it did not and never will."""
+        """Return the receipt if the write took effect, `None` if it did not and never will; then nothing is left."""
+        settled: WriteReceipt | None = None
+        try:
+            settled = self._evidence(client)
+        finally:
+            if settled is None and not client.is_broken:
+                self._discard(client)
+        return settled
+
+    def _evidence(self, client: SftpClient) -> WriteReceipt | None:
         publication, receipt, held = self._publication, self._receipt, self._held
         if receipt is None:
             raise AssertionError("nothing is sent before the upload is complete")

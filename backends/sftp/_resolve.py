@@ -58,7 +58,7 @@ def absolute(names: Names) -> str:
 def refuse_long_names(names: Names, *, shown: str) -> None:
     """Raise `InvalidPath` for a name or path that no usual server can hold."""
     if any(len(name.encode("utf-8", "surrogateescape")) > _NAME_BYTES_MAX for name in names):
-        reason = "the name is too long for the file system"
+        reason = Reason.NAME_TOO_LONG
     elif len(absolute(names).encode("utf-8", "surrogateescape")) >= _PATH_BYTES_MAX:
         reason = "the path is too long for the file system"
     else:

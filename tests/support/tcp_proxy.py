@@ -76,6 +76,8 @@ class TcpProxy:
                         break
                     continue
                 for key, _ in selector.select(0.02):
+                    if self._frozen.is_set():
+                        break
                     source = key.fileobj
                     assert isinstance(source, socket.socket)
                     data = source.recv(65536)

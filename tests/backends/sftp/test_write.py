@@ -72,14 +72,15 @@ async def _count_up(backend: Backend, times: int) -> None:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_counter_raced_by_eight_tasks_of_two_backends_ends_exact(sftp_harness: SftpHarness) -> None:
+    times = 25 if sftp_harness.server.name == "openssh" else 8  # the embedded server shares this process's one lock
     sftp_harness.put("counter", b"0")
     backends = [await sftp_harness.open_sftp(), await sftp_harness.open_sftp()]
     async with anyio.create_task_group() as tasks:
         for number in range(8):
-            tasks.start_soon(_count_up, backends[number % 2], 25)
+            tasks.start_soon(_count_up, backends[number % 2], times)
     for backend in backends:
         await backend.aclose()
-    assert sftp_harness.get("counter") == b"200"
+    assert sftp_harness.get("counter") == b"%d" % (8 * times)
     assert sftp_harness.names() == ["counter"]
 
 
@@ -204,7 +205,7 @@ async def test_cost_in_round_trips(sftp_harness: SftpHarness, round_trips: Round
     cost["stat"] = round_trips.take()
     seen = await backend.read(target)
     cost["read"] = round_trips.take()
-    await backend.scan(target, bytes)
+    await backend.scan(target, list[bytes]().append)
     cost["scan"] = round_trips.take()
     await backend.write(target, b"1", condition=IfVersion(seen.version))
     cost["replace"] = round_trips.take()
@@ -229,7 +230,7 @@ async def test_cost_in_round_trips(sftp_harness: SftpHarness, round_trips: Round
 def hidden(monkeypatch: pytest.MonkeyPatch) -> set[bytes]:
     """Names of extensions that an embedded server started later does not offer."""
     names: set[bytes] = set()
-    offered = asyncssh.sftp.SFTPServerHandler._extensions
+    offered = asyncssh.sftp.SFTPServerHandler._extensions  # pyright: ignore[reportPrivateUsage] - the library offers no other way
 
     class Offered(list[tuple[bytes, bytes]]):
         def __iter__(self):  # noqa: ANN204

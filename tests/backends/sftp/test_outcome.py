@@ -1,0 +1,249 @@
+"""What becomes of a write whose connection breaks, whose server freezes, or whose caller gives up."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import anyio
+import asyncssh
+import pytest
+from asyncssh import SFTPServer
+
+from backends.sftp import SftpBackend
+from fs_core.errors import FsError, OutcomeUnknown, StaleVersion, Unavailable
+from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition, WriteReceipt
+from tests.support.sftp_faults import FaultyServer
+from tests.support.sftp_servers import SftpHarness, SftpServer, target_of
+from tests.support.tcp_proxy import tcp_proxy
+
+pytestmark = pytest.mark.anyio
+
+Step = Callable[[SFTPServer], None]
+
+
+def _cut(server: SFTPServer) -> None:
+    server.connection.abort()
+
+
+class _Breaking(SFTPServer):
+    """Does something right before, or right after, the request that publishes."""
+
+    before: Step | None = None
+    after: Step | None = None
+
+    def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
+        self._publish(newpath, lambda: SFTPServer.posix_rename(self, oldpath, newpath))
+
+    def link(self, oldpath: bytes, newpath: bytes) -> None:
+        self._publish(newpath, lambda: SFTPServer.link(self, oldpath, newpath))
+
+    def _publish(self, newpath: bytes, request: Callable[[], object]) -> None:
+        cls = type(self)
+        if newpath.endswith(b".lock"):
+            request()
+            return
+        before, cls.before = cls.before, None
+        after, cls.after = cls.after, None
+        if before is not None:
+            before(self)
+            raise asyncssh.SFTPConnectionLost("cut")
+        request()
+        if after is not None:
+            after(self)
+
+
+@pytest.fixture
+def breaking() -> type[_Breaking]:
+    class Handler(_Breaking):
+        pass
+
+    return Handler
+
+
+async def _write(harness: SftpHarness, backend: SftpBackend, kind: str) -> WriteReceipt:
+    """Create or replace `d/a`."""
+    target = await target_of(backend, "d/a")
+    condition: WriteCondition = IfAbsent()
+    if kind == "replace":
+        harness.put("d/a", b"old")
+        condition = IfVersion((await backend.read(target)).version)
+    return await backend.write(target, b"new", condition=condition)
+
+
+@pytest.mark.parametrize("kind", ["create", "replace"])
+async def test_a_lost_answer_to_a_publication_that_happened_is_a_success(
+    faulty_server: FaultyServer, breaking: type[_Breaking], kind: str
+) -> None:
+    breaking.after = _cut
+    with faulty_server(breaking) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        receipt = await _write(harness, backend, kind)
+        target = await target_of(backend, "d/a")
+        again = await backend.write(target, b"next", condition=IfVersion(receipt.version))
+        await backend.aclose()
+    assert receipt.created == (kind == "create")
+    assert not again.created
+    assert harness.get("d/a") == b"next"
+    assert harness.names("d") == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["create", "replace"])
+async def test_a_connection_lost_before_the_publication_is_unavailable_and_changes_nothing(
+    faulty_server: FaultyServer, breaking: type[_Breaking], kind: str
+) -> None:
+    breaking.before = _cut
+    with faulty_server(breaking) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        with pytest.raises(Unavailable, match="nothing was written") as refused:
+            await _write(harness, backend, kind)
+        await backend.aclose()
+    assert refused.value.retryable
+    assert harness.get("d/a") == (None if kind == "create" else b"old")
+    assert harness.names() == ([] if kind == "create" else ["d"])
+    assert harness.names("d") == ([] if kind == "create" else ["a"])
+
+
+async def test_a_lost_answer_is_a_success_even_if_another_client_has_replaced_the_file_since(
+    faulty_server: FaultyServer, breaking: type[_Breaking]
+) -> None:
+    def replace_and_cut(server: SFTPServer) -> None:
+        harness.put("d/a", b"theirs")
+        _cut(server)
+
+    breaking.after = replace_and_cut
+    with faulty_server(breaking) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        receipt = await _write(harness, backend, "replace")
+        with pytest.raises(StaleVersion):
+            await backend.write(await target_of(backend, "d/a"), b"x", condition=IfVersion(receipt.version))
+        await backend.aclose()
+    assert harness.get("d/a") == b"theirs"
+
+
+async def test_a_creation_that_someone_may_have_replaced_since_is_unknown(
+    faulty_server: FaultyServer, breaking: type[_Breaking]
+) -> None:
+    def replace_and_cut(server: SFTPServer) -> None:
+        harness.put("d/a", b"theirs")
+        _cut(server)
+
+    breaking.after = replace_and_cut
+    with faulty_server(breaking) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        with pytest.raises(OutcomeUnknown):
+            await _write(harness, backend, "create")
+        await backend.aclose()
+    assert harness.get("d/a") == b"theirs"
+    assert harness.names("d") == ["a"]
+
+
+async def test_a_publication_whose_server_cannot_be_asked_is_unknown(
+    faulty_server: FaultyServer, breaking: type[_Breaking]
+) -> None:
+    with faulty_server(breaking) as server, tcp_proxy(server.port) as proxy:
+        breaking.after = lambda _: proxy.freeze()
+        harness = server.harness()
+        backend = await harness.open_through(proxy.port, request_timeout_s=1.0, connect_timeout_s=1.0)
+        started_s = time.monotonic()
+        with pytest.raises(OutcomeUnknown) as refused:
+            await _write(harness, backend, "replace")
+        assert time.monotonic() - started_s < 6
+        assert "\n" not in str(refused.value)
+        proxy.cut()
+        await backend.aclose()
+    assert harness.get("d/a") == b"new"
+
+
+async def test_a_frozen_upload_ends_in_time_and_is_cleaned_when_the_server_is_back(sftp_harness: SftpHarness) -> None:
+    sftp_harness.put("a", b"old")
+    with tcp_proxy(sftp_harness.server.port) as proxy:
+        backend = await sftp_harness.open_through(proxy.port, request_timeout_s=0.5, connect_timeout_s=5.0)
+        target = await target_of(backend, "a")
+        proxy.freeze()
+        started_s = time.monotonic()
+        with pytest.raises(Unavailable):
+            await backend.write(target, os.urandom(8 * 1024 * 1024), condition=Always())
+        assert time.monotonic() - started_s < 5
+        proxy.thaw()
+        await backend.aclose()
+    assert sftp_harness.get("a") == b"old"
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.01, 0.03, 0.06, 0.1, 0.2])
+async def test_a_cancelled_upload_leaves_old_or_new_and_nothing_else(sftp_harness: SftpHarness, delay_s: float) -> None:
+    sftp_harness.put("a", b"old")
+    content = os.urandom(6 * 1024 * 1024)
+    backend = await sftp_harness.open_sftp()
+    target = await target_of(backend, "a")
+    new = await target_of(backend, "new/dir/file")
+    started_s = time.monotonic()
+    for where, condition in ((target, Always()), (new, IfAbsent())):
+        with anyio.move_on_after(delay_s):
+            await backend.write(where, content, condition=condition)
+    assert time.monotonic() - started_s < 5
+    assert (await backend.read(target)).data in {b"old", content}
+    await backend.aclose()
+    assert sftp_harness.names() in (["a"], ["a", "new"])
+    if sftp_harness.names() == ["a", "new"]:
+        assert sftp_harness.get("new/dir/file") == content
+        assert sftp_harness.names("new/dir") == ["file"]
+
+
+async def test_a_cancellation_after_the_publication_was_sent_reports_its_outcome(
+    faulty_server: FaultyServer, breaking: type[_Breaking]
+) -> None:
+    publishing, go_on = threading.Event(), threading.Event()
+
+    def wait(_: SFTPServer) -> None:
+        publishing.set()
+        go_on.wait(10)
+
+    breaking.after = wait
+    receipts: list[WriteReceipt] = []
+    with faulty_server(breaking) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+
+        async def write() -> None:
+            receipts.append(await _write(harness, backend, "replace"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            await anyio.to_thread.run_sync(publishing.wait)
+            tasks.cancel_scope.cancel()
+            go_on.set()
+        await backend.aclose()
+    assert len(receipts) == 1
+    assert harness.get("d/a") == b"new"
+    assert harness.names("d") == ["a"]
+
+
+async def test_a_connection_cut_at_any_moment_leaves_old_or_new_as_reported(sshd_server: SftpServer) -> None:
+    harness = sshd_server.harness()
+    content = os.urandom(2 * 1024 * 1024)
+    reported: set[bool] = set()
+    with tcp_proxy(sshd_server.port) as proxy:
+        for number in range(12):
+            harness.put("a", b"old")
+            backend = await harness.open_through(proxy.port, lock_lease_s=2.0)
+            target = await target_of(backend, "a")
+            timer = threading.Timer(0.004 * number, proxy.cut)
+            timer.start()
+            try:
+                await backend.write(target, content, condition=Always())
+            except FsError as error:
+                assert isinstance(error, Unavailable)  # noqa: PT017 - the other outcome is no error
+                assert harness.get("a") == b"old"
+                reported.add(False)
+            else:
+                assert harness.get("a") == content
+                reported.add(True)
+            timer.join()
+            await backend.aclose()
+    assert False in reported
+    assert harness.names() == ["a"]
