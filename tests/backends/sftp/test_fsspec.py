@@ -115,8 +115,8 @@ def test_urls_carry_host_port_user_and_path(sftp_harness: SftpHarness) -> None:
     sftp_harness.put("a", b"by url")
     url = server.url(sftp_harness.directory).replace("sftp://", "seamsftp://")
     options = server.options().model_dump(exclude_unset=True)
-    found: tuple[Any, str] = fsspec.url_to_fs(f"{url}/a", skip_instance_cache=True, **options)  # pyright: ignore[reportUnknownMemberType] - fsspec is untyped
-    files, path = found
+    untyped: Any = fsspec
+    files, path = untyped.url_to_fs(f"{url}/a", skip_instance_cache=True, **options)
     assert isinstance(files, PooledSFTPFileSystem)
     assert path == f"{sftp_harness.directory}/a"
     assert files.cat_file(path) == b"by url"

@@ -5,6 +5,7 @@ import random
 import socket
 import threading
 import time
+from pathlib import Path
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from fs_core.digest import content_digest
 from fs_core.errors import NotFound, NotRegularFile, SandboxDenied, StaleVersion, Unavailable
 from fs_core.types import Always, FileKind, IfAbsent
 from tests.support.sftp_faults import FaultyServer
-from tests.support.sftp_servers import SftpHarness, target_of
+from tests.support.sftp_servers import SftpHarness, real_server, target_of
 from tests.support.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,17 @@ async def test_more_than_one_window_arrives_whole_and_in_order(sftp_harness: Sft
     assert snapshot.data == _BIG
     assert b"".join(pieces) == _BIG
     assert snapshot.version.digest == scanned.version.digest == content_digest(_BIG)
+
+
+async def test_keys_are_exchanged_again_in_the_middle_of_transfers(tmp_path: Path) -> None:
+    with real_server(tmp_path, extra="RekeyLimit 1M\n") as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        target = await target_of(backend, "big")
+        await backend.write(target, _BIG, condition=IfAbsent())
+        snapshot = await backend.read(target)
+        await backend.aclose()
+    assert snapshot.data == _BIG
 
 
 async def test_short_answers_are_continued(faulty_server: FaultyServer) -> None:

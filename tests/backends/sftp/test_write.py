@@ -369,7 +369,6 @@ async def test_a_fault_while_uploading_changes_nothing_and_leaves_nothing(
 
 
 async def test_a_full_disk_under_openssh_is_told(sshd_server: SftpServer, tmp_path: Path) -> None:
-    """A file-size limit stands in for a full disk where no small file system can be mounted."""
     mount = sshd_server.fresh_directory()
     is_mounted = await _run_mount(mount)
     if not is_mounted:
