@@ -66,6 +66,7 @@ class Reason(StrEnum):
     IS_DIRECTORY = "is a directory, not a file"
     IS_SPECIAL = "is a FIFO, socket or device, not a file"
     IS_NOT_DIRECTORY = "is not a directory"
+    NAME_TOO_LONG = "the name is too long for the file system"
     EXISTS = "exists already; nothing was written"
     CHANGED = "changed meanwhile; nothing was written"
     DELETED = "was deleted meanwhile; nothing was written"

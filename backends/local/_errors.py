@@ -32,7 +32,7 @@ _BY_ERRNO: Final[dict[int, tuple[type[FsError], str]]] = {
     errno.ENOSPC: (NoSpace, "no space left on the device; nothing was changed"),
     errno.EDQUOT: (NoSpace, "the disk quota is used up; nothing was changed"),
     errno.EFBIG: (TooLarge, "larger than the file system allows"),
-    errno.ENAMETOOLONG: (InvalidPath, "the name is too long for the file system"),
+    errno.ENAMETOOLONG: (InvalidPath, Reason.NAME_TOO_LONG),
     errno.ELOOP: (InvalidPath, "the symbolic links form a loop"),
     errno.EILSEQ: (InvalidPath, "the file system does not accept this name"),
     errno.ETIMEDOUT: (Unavailable, "the file system did not answer in time"),

@@ -110,7 +110,7 @@ class MemoryBackend(Backend):
         """Return the path itself: there are no links."""
         await checkpoint()
         if any(len(name.encode()) > NAME_BYTES_MAX for name in path.names):
-            raise InvalidPath("the name is too long", path=display(path.names), operation="resolve")
+            raise InvalidPath(Reason.NAME_TOO_LONG, path=display(path.names), operation="resolve")
         target = Target(key=TargetKey(display(path.names)), display_path=display(path.names))
         self._refuse_path_through_file(target, "resolve")
         return target
