@@ -287,8 +287,7 @@ class _OpenLine:
 
     def __init__(self, chars_max: int) -> None:
         self._chars_max = chars_max
-        # One code point more than is shown, since the last one may turn out to be the CR of the ending.
-        self._bytes_max = (chars_max + 1) * _UTF8_BYTES_MAX
+        self._bytes_max = chars_max * _UTF8_BYTES_MAX
         self._start = b""
         self._length_chars = 0
         self._ends_with_cr = False

@@ -175,6 +175,18 @@ def test_a_change_deep_inside_a_very_long_line_shows_the_text_before_it() -> Non
     assert "@@ -2 +2 @@" in diff
 
 
+@pytest.mark.parametrize("lines_between", [0, 1, 2, 3, 4])
+def test_a_very_long_line_before_a_change_is_whole_context_or_none(lines_between: int) -> None:
+    between = [f"{number}" for number in range(lines_between)]
+    before = "".join(f"{line}\n" for line in ["x" * 100_000, *between, "old"])
+    rows = diff_of(before.encode(), before.replace("old", "new").encode()).rstrip("\n").split("\n")
+    context = between[-3:]
+    first = lines_between + 2 - len(context)
+    size = len(context) + 1
+    header = f"@@ -{first},{size} +{first},{size} @@" if context else f"@@ -{first} +{first} @@"
+    assert rows[2:] == [header, *(f" {line}" for line in context), "-old", "+new"]
+
+
 def test_a_change_of_many_bytes_of_long_lines_is_told_not_shown() -> None:
     diff = diff_of(b"a" * 2_000_000, b"b" * 2_000_000)
     assert diff.split("\n")[2:] == ["[the change spans 2000000 bytes of long lines and is not shown]", ""]
