@@ -67,6 +67,8 @@ class Reason(StrEnum):
     IS_SPECIAL = "is a FIFO, socket or device, not a file"
     IS_NOT_DIRECTORY = "is not a directory"
     NAME_TOO_LONG = "the name is too long for the file system"
+    NOT_READ = "exists and was not read in this session; it was not changed"
+    READ_AS_NO_TEXT = "was read and is no text; edit cannot change it, write can replace it"
     EXISTS = "exists already; nothing was written"
     CHANGED = "changed meanwhile; nothing was written"
     DELETED = "was deleted meanwhile; nothing was written"

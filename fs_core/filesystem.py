@@ -302,8 +302,7 @@ class BackedFileSystem:
             return await self._backend.write(target, data, condition=condition)
         except StaleVersion as error:
             if isinstance(condition, IfAbsent):
-                reason = "exists and was not read in this session; it was not changed"
-                raise NotObserved(reason, path=target.display_path, operation="write") from error
+                raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="write") from error
             raise
 
     async def _seen_for_edit(self, target: Target, policy: ObservationPolicy) -> Present | None:
@@ -314,13 +313,15 @@ class BackedFileSystem:
         if isinstance(seen, Present):
             if seen.is_text:
                 return seen
-            reason = "was read but is no text; only write can replace it"
-        elif await self._backend.stat(target) is None:
-            missing = NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation="edit")
-            raise await self._with_near_names(missing, target)
-        else:
-            reason = "was not read in this session; it was not changed"
-        raise NotObserved(reason, path=target.display_path, operation="edit")
+            raise NotObserved(Reason.READ_AS_NO_TEXT, path=target.display_path, operation="edit")
+        try:
+            await self._backend.read(target, limit=1)
+        except NotFound as error:
+            missing = NotFound(error.reason, path=target.display_path, operation="edit")
+            raise await self._with_near_names(missing, target) from error
+        except NotRegularFile:
+            pass  # it was not read either, and reading it will tell what it is
+        raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="edit")
 
     async def _whole(self, target: Target, seen: Present | None) -> Snapshot:
         """Return the whole content, known to be text and to be what was seen."""

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from fs_core.errors import ErrorCode, FsError, NotFound, NotRegularFile, quote_path
+from fs_core.errors import ErrorCode, FsError, NotFound, NotRegularFile, Reason, quote_path
 from tool_runtime import ToolError
 
 __all__ = ["tool_errors"]
@@ -23,13 +23,18 @@ def tool_errors(requested_path: str) -> Generator[None]:
     try:
         yield
     except FsError as error:
-        parts = [_sentence(str(error)), _REMEDIES.get(error.code, ""), _names(error), _expansion(error, requested_path)]
+        parts = [_sentence(str(error)), _remedy(error), _names(error), _expansion(error, requested_path)]
         message = " ".join(part for part in parts if part)
         raise ToolError(error.code, message, retryable=error.retryable) from error
 
 
 def _sentence(text: str) -> str:
     return text if text.endswith("?") else f"{text}."
+
+
+def _remedy(error: FsError) -> str:
+    # Reading a file that is no text again would lead nowhere.
+    return "" if error.reason == Reason.READ_AS_NO_TEXT else _REMEDIES.get(error.code, "")
 
 
 def _names(error: FsError) -> str:

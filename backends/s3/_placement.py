@@ -10,7 +10,7 @@ import anyio
 from backends.s3._client import S3Client
 from backends.s3._errors import RequestFailed
 from backends.s3._keys import Location
-from fs_core.errors import NotFound, NotRegularFile, Reason
+from fs_core.errors import NotFound, NotRegularFile, Operation, Reason
 
 __all__ = ["place_new"]
 
@@ -18,8 +18,10 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-async def place_new(client: S3Client, location: Location, key: str) -> tuple[str, ...]:
-    """Return the display paths of the directories that creating `key` brings about, topmost first.
+async def place_new(
+    client: S3Client, location: Location, key: str, *, operation: Operation = "write"
+) -> tuple[str, ...]:
+    """Return the display paths of the directories that creating `key` would bring about, topmost first.
 
     Costs one round trip where the directory of `key` exists, and one more for each that does not.
 
@@ -35,7 +37,7 @@ async def place_new(client: S3Client, location: Location, key: str) -> tuple[str
 
     is_directory, is_placed = await _both(partial(exists, key), partial(exists, next(iter(parents), None)))
     if is_directory:
-        raise NotRegularFile(Reason.IS_DIRECTORY, path=display_path, operation="write")
+        raise NotRegularFile(Reason.IS_DIRECTORY, path=display_path, operation=operation)
     missing: list[str] = []
     for parent, above in zip_longest(parents, parents[1:]):
         if is_placed:
@@ -43,7 +45,7 @@ async def place_new(client: S3Client, location: Location, key: str) -> tuple[str
         missing.append(location.display(parent))
         file, is_placed = await _both(partial(client.head, parent), partial(exists, above))
         if file is not None:
-            raise NotFound(Reason.THROUGH_FILE, path=display_path, operation="write")
+            raise NotFound(Reason.THROUGH_FILE, path=display_path, operation=operation)
     return tuple(reversed(missing))
 
 

@@ -25,7 +25,6 @@ __all__ = ["Publisher", "Refused"]
 T = TypeVar("T")
 
 _SENDS_MAX: Final = 3
-_REFUSALS: Final = frozenset({Failure.PRECONDITION, Failure.MISSING})
 _UNSETTLED: Final = frozenset({Failure.CONFLICT, Failure.THROTTLED, Failure.SERVER, Failure.CUT, Failure.TIMEOUT})
 _SENT_AGAIN: Final = _UNSETTLED - {Failure.TIMEOUT}
 """A request that timed out may still be on its way; another one would only add to the wait."""
@@ -91,7 +90,8 @@ class Publisher:
             try:
                 stored = await self.client.put(self.key, self.data, parameters=parameters)
             except RequestFailed as failed:
-                if failed.failure not in _REFUSALS | _UNSETTLED:
+                is_refusal = failed.failure in _refusals(condition)
+                if not is_refusal and failed.failure not in _UNSETTLED:
                     raise
                 found = await self._look()
                 fate = _fate(found, token=token, condition=condition)
@@ -100,7 +100,7 @@ class Publisher:
                 if fate is _Fate.DONE_AND_REPLACED:
                     # It is not known which ETag ours had. This one matches no object, as it should by now.
                     return self._head(f"replaced-{token}", "", after)
-                if failed.failure in _REFUSALS or fate is _Fate.CHANGED:
+                if is_refusal or fate is _Fate.CHANGED:
                     raise Refused(found) from failed
                 if failed.failure not in _SENT_AGAIN or sending == _SENDS_MAX:
                     raise
@@ -118,6 +118,15 @@ class Publisher:
         except RequestFailed as blind:
             reason = "the write may have happened, and the store cannot be asked now; read the file before going on"
             raise OutcomeUnknown(reason, path=self.display_path, operation="write") from blind
+
+
+def _refusals(condition: WriteCondition) -> frozenset[Failure]:
+    """Return the answers that say that `condition` does not hold: Amazon S3 answers 404 to `If-Match` without object.
+
+    The same answer to any other PUT is a fault of the store, of which the condition knows nothing.
+    """
+    refusals = {Failure.PRECONDITION, Failure.MISSING} if isinstance(condition, IfVersion) else {Failure.PRECONDITION}
+    return frozenset(refusals)
 
 
 def _fate(found: ObjectHead | None, *, token: str, condition: WriteCondition) -> _Fate:

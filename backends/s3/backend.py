@@ -14,6 +14,7 @@ from backends.s3._keys import Location
 from backends.s3._listing import list_directory
 from backends.s3._lru import Lru
 from backends.s3._objects import ObjectHead, etag_of
+from backends.s3._placement import place_new
 from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
 from backends.s3._writing import Writer
 from fs_core.digest import content_digest
@@ -211,9 +212,8 @@ class S3Backend(Backend):
         raise _changed(target)
 
     async def _absence(self, target: Target, key: str) -> FsError:
-        """Return why there is no object to read."""
-        if await self._client.has_any(self._location.below(key)):
-            return _is_directory(target, "read")
+        """Return why there is no object to read: raise if that is for what stands below or above its name."""
+        await place_new(self._client, self._location, key, operation="read")
         return NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation="read")
 
     def _snapshot(self, key: str, head: ObjectHead, data: bytes, *, offset: int) -> Snapshot:

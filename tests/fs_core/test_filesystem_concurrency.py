@@ -60,13 +60,13 @@ async def test_giving_up_leaves_the_lock_free_and_everything_as_it_was(
     assert seam.get("a.txt") == b"new\n"
 
 
-@pytest.mark.parametrize("operation", ["read", "edit"])
-@pytest.mark.parametrize("primitive", ["stat", "resolve", "list"])
+@pytest.mark.parametrize(
+    ("operation", "primitive"),
+    [("read", "scan"), ("edit", "read"), *((each, look) for each in ("read", "edit") for look in ("resolve", "list"))],
+)
 async def test_giving_up_while_a_missing_file_is_looked_for_leaves_the_lock_free(
     locks: TargetLocks, operation: str, primitive: Primitive
 ) -> None:
-    if (operation, primitive) == ("read", "stat"):
-        primitive = "scan"
     seam = Seam()
     block = Block(primitive, call=2 if primitive == "resolve" else 1)
     seam.backend.add(block)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from fs_core.filesystem import BackedFileSystem
-from fs_core.policy import Unguarded
+from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.session import FileSession
-from fs_core.testing.memory import MemoryBackend
+from fs_core.testing.memory import MemoryBackend, MemoryStore
 from tool_fs.toolset import file_tools
 from tool_runtime import ToolCall, ToolFailure, ToolRuntime
 
@@ -34,3 +34,20 @@ async def test_a_suggested_path_ends_its_sentence() -> None:
     refusal = await _refusal("read", file_path="/logs/a.log")
     assert refusal.code == "FS_SANDBOX_DENIED"
     assert refusal.message.endswith('did you mean "logs/a.log"?')
+
+
+async def test_a_file_that_is_no_text_is_not_to_be_read_again_but_replaced() -> None:
+    store = MemoryStore()
+    store.put("a.bin", b"\0\1\2")
+    policy = ReadBeforeWrite(owner=OwnerId("agent"), store=MemoryObservations())
+    owner = FileSession(BackedFileSystem(MemoryBackend(store)), policy=policy)
+    runtime = ToolRuntime()
+    for tool in file_tools():
+        runtime.register(tool)
+    edit = ToolCall("edit", {"file_path": "a.bin", "old_string": "a", "new_string": "b"}, id="2")
+    await runtime.execute(ToolCall("read", {"file_path": "a.bin"}, id="1"), owner=owner)
+    refused = await runtime.execute(edit, owner=owner)
+    assert isinstance(refused, ToolFailure)
+    assert refused.code == "FS_NOT_OBSERVED"
+    assert "write can replace it" in refused.message
+    assert "Read the file" not in refused.message

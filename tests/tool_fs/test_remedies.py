@@ -125,7 +125,7 @@ async def test_every_tool_hands_on_a_fault_of_the_store_under_its_code(
         pytest.param(
             "edit",
             {"old_string": "one", "new_string": "two"},
-            "FS_NOT_OBSERVED: a.txt: was not read in this session; it was not changed. "
+            "FS_NOT_OBSERVED: a.txt: exists and was not read in this session; it was not changed. "
             "Read the file first, then retry.",
             id="edit unseen",
         ),

@@ -8,6 +8,7 @@ from fs_core.errors import (
     NotFound,
     NotRegularFile,
     PermissionDenied,
+    Reason,
     StaleVersion,
     Unavailable,
 )
@@ -90,9 +91,16 @@ async def test_absent_file_and_directory_are_told_apart(backend: S3Backend, harn
         info = await backend.stat(await target_of(backend, path))
         assert info is not None
         assert info.kind is FileKind.DIRECTORY
-    for path in ("nothing", "d/nothing", "d/f/below"):
-        with pytest.raises(NotFound):
+    for path, reason in (
+        ("nothing", Reason.NO_SUCH_FILE),
+        ("d/nothing", Reason.NO_SUCH_FILE),
+        ("no/such/directory", Reason.NO_SUCH_FILE),
+        ("d/f/below", Reason.THROUGH_FILE),
+        ("d/f/deep/below", Reason.THROUGH_FILE),
+    ):
+        with pytest.raises(NotFound) as missing:
             await backend.read(await target_of(backend, path))
+        assert missing.value.reason == reason
         assert await backend.stat(await target_of(backend, path)) is None
 
 

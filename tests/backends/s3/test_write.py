@@ -241,6 +241,7 @@ async def test_over_long_key_is_refused(backend: S3Backend) -> None:
         (Answer(403, "QuotaExceeded"), NoSpace),
         (Answer(400, "EntityTooLarge"), TooLarge),
         (Answer(404, "NoSuchBucket"), NotFound),
+        (Answer(404, "NoSuchKey"), NotFound),
     ],
 )
 async def test_refusal_of_the_store_is_final_and_writes_nothing(
