@@ -202,8 +202,10 @@ def test_what_is_left_out_of_a_long_diff_is_counted() -> None:
 
 def test_a_change_of_thousands_of_lines_is_one_block_with_context() -> None:
     before = b"0\n1\n2\n3\n" + b"old\n" * 1_500 + b"4\n5\n6\n7\n"
-    rows = diff_of(before, before.replace(b"old\n", b"new\n")).split("\n")
-    assert rows[2:7] == ["@@ -2,1506 +2,1506 @@", " 1", " 2", " 3", "-old"]
+    after = before.replace(b"old\n", b"new\n")
+    head = ["@@ -2,1506 +2,1506 @@", " 1", " 2", " 3", "-old"]
+    assert diff_of(before, after).split("\n")[2:7] == head
+    assert unified_diff(before, after, path="a.txt", prefix_bytes=8, suffix_bytes=8).split("\n")[2:7] == head
 
 
 @pytest.mark.timeout(6)
