@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from fs_core.diff import common_affixes, unified_diff
 from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, apply_edit
@@ -18,6 +18,7 @@ from fs_core.errors import (
     NotText,
     Operation,
     OutOfRange,
+    PermissionDenied,
     Reason,
     StaleVersion,
     TooLarge,
@@ -122,7 +123,7 @@ class BackedFileSystem:
         if rooted.is_directory and rooted.names:
             info = await self._backend.stat(target)
             if info is not None and info.kind is not FileKind.DIRECTORY:
-                reason = "is not a directory; write the path without the / at its end"
+                reason = "is not a directory; a file is named without a / after its name"
                 raise NotFound(reason, path=target.display_path, operation="resolve")
         return target
 
@@ -179,7 +180,7 @@ class BackedFileSystem:
             condition, before = await self._write_condition(target, policy)
             receipt = await self._publish_new(target, data, condition)
             policy.record(target.key, Present(receipt.version))
-        diff, notes = _describe_write(before, data, receipt, target)
+        diff, notes = await _described(len(data), lambda: _describe_write(before, data, receipt, target))
         return Written(
             target=target,
             created=receipt.created,
@@ -207,7 +208,7 @@ class BackedFileSystem:
             for attempt in range(ATTEMPTS_MAX):
                 try:
                     before = await self._whole(target, seen)
-                    spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023
+                    spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023 - awaited at once
                     receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
                 except StaleVersion:
                     # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
@@ -215,7 +216,10 @@ class BackedFileSystem:
                         raise
                 else:
                     policy.record(target.key, Present(receipt.version))
-                    return _edited(target, before.data, spliced, receipt)
+                    return await _described(
+                        len(before.data),
+                        lambda: _edited(target, before.data, spliced, receipt),  # noqa: B023 - awaited at once
+                    )
         raise AssertionError("the loop returns or raises")
 
     def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
@@ -281,7 +285,7 @@ class BackedFileSystem:
         """Return what is about to be replaced; it is only wanted for the difference, so it may be missed."""
         try:
             return await self._backend.read(target, limit=DIFF_SOURCE_BYTES_MAX)
-        except (NotFound, StaleVersion):
+        except (NotFound, PermissionDenied, StaleVersion):
             return None
 
     async def _current(self, target: Target, seen: Present) -> tuple[Snapshot, Version]:
@@ -350,6 +354,14 @@ def _ignore(data: bytes) -> None:
 
 async def _inline_or_thread(size_bytes: int, work: Callable[[], T]) -> T:
     return work() if size_bytes <= INLINE_BYTES_MAX else await to_thread.run_sync(work)
+
+
+async def _described(size_bytes: int, work: Callable[[], T]) -> T:
+    """Describe a change that has been published; giving the call up must not hide that it has."""
+    described: list[T] = []
+    with CancelScope(shield=True):
+        described.append(await _inline_or_thread(size_bytes, work))
+    return described[0]
 
 
 def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:

@@ -26,7 +26,10 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class RootedPath:
-    """A path below a root: plain names only, no `.`, no `..`. `is_directory` tells that it was written with a `/`."""
+    """A path below a root: plain names only, no `.`, no `..`.
+
+    `is_directory` tells that it was written as one, with a `/`, `.` or `..` at its end.
+    """
 
     names: tuple[str, ...]
     is_directory: bool = False
@@ -75,7 +78,8 @@ def parse_path(path: str, root: Root) -> RootedPath:
             raise SandboxDenied(reason, path=path, operation="resolve")
     if any(is_staged_name(name) for name in names):
         raise InvalidPath("names of this form are reserved for unfinished writes", path=path, operation="resolve")
-    return RootedPath(names=tuple(names), is_directory=relative.endswith("/"))
+    last = relative.rpartition("/")[2]
+    return RootedPath(names=tuple(names), is_directory=last in {"", ".", ".."})
 
 
 def _refuse_unusable(path: str) -> None:

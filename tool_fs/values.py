@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from fs_core.errors import quote_path
 from fs_core.types import Note, NoteKind, Version
 
 __all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue", "note_values", "version_text"]
@@ -69,4 +70,8 @@ def version_text(version: Version) -> str:
 
 def note_values(notes: tuple[Note, ...]) -> list[NoteValue]:
     """Return a write's notes for the outside."""
-    return [NoteValue(kind=note.kind.value, text=_PHRASES.get(note.kind, "{}").format(note.detail)) for note in notes]
+    return [
+        # A detail may hold names of files, and so line breaks.
+        NoteValue(kind=note.kind.value, text=_PHRASES.get(note.kind, "{}").format(quote_path(note.detail)))
+        for note in notes
+    ]

@@ -102,7 +102,7 @@ async def test_a_path_through_a_file_is_not_found(seam: Seam, operation: str) ->
 async def test_a_file_written_as_a_directory_is_not_found(seam: Seam, operation: str) -> None:
     seam.put("a.txt", b"one\n")
     error = await refused(seam.session(), operation, "a.txt/", NotFound)
-    assert error.reason == "is not a directory; write the path without the / at its end"
+    assert error.reason == "is not a directory; a file is named without a / after its name"
 
 
 async def test_similar_names_of_the_same_directory_come_with_a_missing_file(seam: Seam) -> None:

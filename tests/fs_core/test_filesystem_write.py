@@ -6,7 +6,7 @@ import pytest
 from fs_core import filesystem
 from fs_core.digest import content_digest
 from fs_core.edit import Edit
-from fs_core.errors import NotFound, NotObserved, NotText, StaleVersion, TooLarge, Unavailable
+from fs_core.errors import NotFound, NotObserved, NotText, PermissionDenied, StaleVersion, TooLarge, Unavailable
 from fs_core.filesystem import BackedFileSystem
 from fs_core.policy import ReadBeforeWrite, Unguarded
 from fs_core.session import FileSession
@@ -193,3 +193,30 @@ async def test_a_parent_that_is_a_file_is_not_found_and_kept(seam: Seam) -> None
     seam.put("a", b"one\n")
     await refused(seam.session(), "write", "a/b/c.txt", NotFound)
     assert seam.get("a") == b"one\n"
+
+
+async def test_without_a_policy_a_file_that_may_be_written_and_not_read_is_replaced_without_a_diff(seam: Seam) -> None:
+    seam.put("a.txt", b"old\n")
+    seam.backend.add(Fail("read", PermissionDenied("permission denied", path="a.txt", operation="read")))
+    written = await seam.unguarded().write("a.txt", "new\n")
+    assert (written.created, written.diff) == (False, None)
+    assert seam.get("a.txt") == b"new\n"
+
+
+async def test_giving_up_a_large_change_while_it_is_described_still_reports_it(
+    seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = filesystem.common_affixes
+    created: list[bool] = []
+    scope = anyio.CancelScope()
+
+    def give_up(before: bytes, after: bytes) -> tuple[int, int]:
+        anyio.from_thread.run_sync(scope.cancel)
+        return original(before, after)
+
+    monkeypatch.setattr(filesystem, "common_affixes", give_up)
+    with scope:
+        created.append((await seam.session().write("a.txt", "x" * (filesystem.INLINE_BYTES_MAX + 1))).created)
+        await anyio.lowlevel.checkpoint()
+    assert scope.cancelled_caught
+    assert created == [True]

@@ -139,7 +139,8 @@ def test_no_suggestion_is_made_that_would_not_help(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "is_directory"), [("a", False), ("a/", True), ("a//", True), ("/srv/share/a/", True), ("a/.", False)]
+    ("path", "is_directory"),
+    [("a", False), ("a/", True), ("a//", True), ("/srv/share/a/", True), ("a/.", True), ("a/b/..", True)],
 )
 def test_a_slash_at_the_end_is_remembered(path: str, is_directory: bool) -> None:
     assert parse_path(path, DISK) == RootedPath(names=("a",), is_directory=is_directory)
