@@ -6,7 +6,7 @@ from typing import Final
 
 from fs_core.errors import quote_path
 
-__all__ = ["common_affixes", "unified_diff"]
+__all__ = ["common_affixes", "content_diff", "unified_diff"]
 
 CONTEXT_LINES: Final = 3
 LINES_COMPARED_MAX: Final = 1_000
@@ -44,10 +44,18 @@ def _common_length(limit: int, same: Callable[[int, int], bool]) -> int:
     return low
 
 
-def unified_diff(before: bytes, after: bytes, *, path: str, prefix_bytes: int, suffix_bytes: int) -> str:
+def content_diff(before: bytes, after: bytes, *, path: str, lines_max: int = LINES_SHOWN_MAX) -> str:
+    """Return `unified_diff` of two contents of which it is not known where they differ."""
+    prefix, suffix = common_affixes(before, after)
+    return unified_diff(before, after, path=path, prefix_bytes=prefix, suffix_bytes=suffix, lines_max=lines_max)
+
+
+def unified_diff(
+    before: bytes, after: bytes, *, path: str, prefix_bytes: int, suffix_bytes: int, lines_max: int = LINES_SHOWN_MAX
+) -> str:
     """Return the change from `before` to `after`, both UTF-8 text, as a unified diff; empty when there is none.
 
-    Only the bytes between `prefix_bytes` and `suffix_bytes` may differ. At most `LINES_SHOWN_MAX` lines of at most
+    Only the bytes between `prefix_bytes` and `suffix_bytes` may differ. At most `lines_max` lines of at most
     `LINE_CHARS_MAX` code points are shown; what was left out is said in the last line.
     """
     if before == after:
@@ -59,7 +67,8 @@ def unified_diff(before: bytes, after: bytes, *, path: str, prefix_bytes: int, s
         body = [f"[the change spans {max(old_end, new_end) - start} bytes of long lines and is not shown]"]
     else:
         first_line = before.count(b"\n", 0, start) + 1
-        body = [*_bounded(_hunks(_lines(before[start:old_end]), _lines(after[start:new_end]), first_line))]
+        hunks = _hunks(_lines(before[start:old_end]), _lines(after[start:new_end]), first_line)
+        body = [*_bounded(hunks, lines_max)]
     shown = quote_path(path)
     return "\n".join([f"--- {shown}", f"+++ {shown}", *body]) + "\n"
 
@@ -145,10 +154,10 @@ def _range(first_line: int, start: int, end: int) -> str:
     return f"{line}" if length == 1 else f"{line},{length}"
 
 
-def _bounded(lines: Iterator[str]) -> Iterator[str]:
+def _bounded(lines: Iterator[str], lines_max: int) -> Iterator[str]:
     left_out = 0
     for index, line in enumerate(lines):
-        if index < LINES_SHOWN_MAX:
+        if index < lines_max:
             yield _cut(line)
         else:
             left_out += 1

@@ -12,7 +12,7 @@ from typing import Final
 
 from fs_core.text import BOM, fold_newlines
 
-__all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Spliced", "apply_edit"]
+__all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Spliced", "apply_edit", "count_places"]
 
 PLACES_COUNTED_MAX: Final = 10_000
 _LINES_NAMED_MAX: Final = 10
@@ -73,8 +73,7 @@ class _Span:
 
 def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
     """Return the content after `edit`, or why it cannot be made. `data` must be valid text."""
-    # A lone surrogate becomes bytes that no valid text holds, so it is missing like anything else.
-    matcher = _matcher(data, fold_newlines(edit.old_string).encode("utf-8", "surrogatepass"))
+    matcher = _needle_matcher(data, edit)
     first = matcher.find(0)
     if first is None:
         return Missing()
@@ -85,6 +84,11 @@ def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
     places = _possible_places(matcher)
     lines = [data.count(b"\n", 0, span.start) + 1 for span in places[:_LINES_NAMED_MAX]]
     return Ambiguous(places=len(places), lines=tuple(dict.fromkeys(lines)))
+
+
+def count_places(data: bytes, edit: Edit) -> int:
+    """Return at how many places `old_string` may stand, overlapping ones too, up to `PLACES_COUNTED_MAX`."""
+    return len(_possible_places(_needle_matcher(data, edit)))
 
 
 def _all_spans(matcher: "_Matcher", first: _Span) -> list[_Span]:
@@ -145,6 +149,11 @@ class _FoldingMatcher(_Matcher):
     def _raw(self, folded: int) -> int:
         """Map a border between characters; the border before a folded LF is the one before its CR."""
         return folded + bisect_left(self._folded_lf, folded)
+
+
+def _needle_matcher(data: bytes, edit: Edit) -> _Matcher:
+    # A lone surrogate becomes bytes that no valid text holds, so it is missing like anything else.
+    return _matcher(data, fold_newlines(edit.old_string).encode("utf-8", "surrogatepass"))
 
 
 def _matcher(data: bytes, needle: bytes) -> _Matcher:

@@ -171,9 +171,18 @@ class InvalidPath(FsError):
 
 
 class StaleVersion(FsError):
-    """Raised when a file changed since the version that the operation relies on."""
+    """Raised when a file changed since the version that the operation relies on.
+
+    `diff` is the change as a short unified diff, where the content that was relied on is still at hand.
+    """
 
     code = ErrorCode.STALE_VERSION
+
+    def __init__(
+        self, reason: str, *, path: str, operation: Operation, retryable: bool = False, diff: str | None = None
+    ) -> None:
+        super().__init__(reason, path=path, operation=operation, retryable=retryable)
+        self.diff = diff
 
 
 class NotObserved(FsError):

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from anyio import CancelScope, to_thread
 
-from fs_core.diff import common_affixes, unified_diff
-from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, apply_edit
+from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
+from fs_core.diff import content_diff, unified_diff
+from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, apply_edit, count_places
 from fs_core.errors import (
     AmbiguousEdit,
     EditNotFound,
@@ -28,7 +30,7 @@ from fs_core.near_names import near_names
 from fs_core.notes import write_notes
 from fs_core.paths import Root, parse_path
 from fs_core.policy import Absent, ObservationPolicy, Present
-from fs_core.protocol import Backend, Capabilities
+from fs_core.protocol import Backend, Capabilities, Sink
 from fs_core.text import NotTextFinding, Page, TextScanner, Window, find_not_text, has_lone_surrogate
 from fs_core.types import (
     Always,
@@ -53,6 +55,7 @@ ATTEMPTS_MAX: Final = 4
 DIFF_SOURCE_BYTES_MAX: Final = 4 << 20
 NEAR_NAMES_LISTED_MAX: Final = 1_000
 ENTRY_NAMES_MAX: Final = 10
+STALE_DIFF_LINES_MAX: Final = 24
 INLINE_BYTES_MAX: Final = 1 << 20
 """Up to this size pure work on content runs on the event loop; above it a thread hop is cheaper than the pause."""
 
@@ -100,6 +103,7 @@ class BackedFileSystem:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._locks = TargetLocks()
+        self._contents = SeenContents()
 
     @property
     def root(self) -> Root:
@@ -180,6 +184,7 @@ class BackedFileSystem:
             condition, before = await self._write_condition(target, policy)
             receipt = await self._publish_new(target, data, condition)
             policy.record(target.key, Present(receipt.version))
+        self._contents.put(receipt.version.digest, data)
         diff, notes = await _described(len(data), lambda: _describe_write(before, data, receipt, target))
         return Written(
             target=target,
@@ -207,7 +212,7 @@ class BackedFileSystem:
             seen = await self._seen_for_edit(target, policy)
             for attempt in range(ATTEMPTS_MAX):
                 try:
-                    before = await self._whole(target, seen)
+                    before = await self._whole(target, seen, edit)
                     spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023 - awaited at once
                     receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
                 except StaleVersion:
@@ -216,6 +221,7 @@ class BackedFileSystem:
                         raise
                 else:
                     policy.record(target.key, Present(receipt.version))
+                    self._contents.put(receipt.version.digest, spliced.data)
                     return await _described(
                         len(before.data),
                         lambda: _edited(target, before.data, spliced, receipt),  # noqa: B023 - awaited at once
@@ -236,13 +242,15 @@ class BackedFileSystem:
 
     async def _scan(self, target: Target, window: Window) -> tuple[Page | NotTextFinding, Version, int]:
         for attempt in range(ATTEMPTS_MAX):
-            scanner = TextScanner(window)
+            scanner, content = TextScanner(window), ContentCollector()
             try:
-                scanned = await self._backend.scan(target, scanner.feed)
+                scanned = await self._backend.scan(target, _both(scanner.feed, content.add))
             except StaleVersion:
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
             else:
+                if content.data is not None:
+                    self._contents.put(scanned.version.digest, content.data)
                 return scanner.finish(), scanned.version, scanned.size_bytes
         raise AssertionError("the loop returns or raises")
 
@@ -298,7 +306,7 @@ class BackedFileSystem:
         except NotFound as error:
             raise _deleted(target, "write") from error
         if not seen.version.same_content(version):
-            raise _changed(target, "write")
+            raise await self._changed(target, seen, current)
         return current, version
 
     async def _publish_new(self, target: Target, data: bytes, condition: WriteCondition) -> WriteReceipt:
@@ -327,7 +335,7 @@ class BackedFileSystem:
             pass  # it was not read either, and reading it will tell what it is
         raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="edit")
 
-    async def _whole(self, target: Target, seen: Present | None) -> Snapshot:
+    async def _whole(self, target: Target, seen: Present | None, edit: Edit) -> Snapshot:
         """Return the whole content, known to be text and to be what was seen."""
         limit = self._backend.capabilities.write_size_bytes_max
         try:
@@ -340,11 +348,47 @@ class BackedFileSystem:
             reason = f"has {snapshot.size_bytes} bytes; at most {limit} are edited"
             raise TooLarge(reason, path=target.display_path, operation="edit")
         if seen is not None and not seen.version.same_content(snapshot.version):
-            raise _changed(target, "edit")
+            raise await self._changed(target, seen, snapshot, edit=edit)
         finding = await _inline_or_thread(len(snapshot.data), lambda: find_not_text(snapshot.data))
         if finding is not None:
             raise _not_text(finding, snapshot.size_bytes, target, "edit")
         return snapshot
+
+    async def _changed(
+        self, target: Target, seen: Present, current: Snapshot, *, edit: Edit | None = None
+    ) -> StaleVersion:
+        """Return the refusal of a change of what is no longer as it was seen, with what has changed meanwhile."""
+        work = partial(_explain_change, self._contents.get(seen.version.digest), current, target, edit)
+        return await _inline_or_thread(len(current.data), work)
+
+
+def _explain_change(before: bytes | None, current: Snapshot, target: Target, edit: Edit | None) -> StaleVersion:
+    reason = "changed since it was read; nothing was written"
+    if edit is not None:
+        reason = f"{reason}; {_still_there(count_places(current.data, edit))}"
+    diff = None
+    if before is not None and current.is_whole and current.size_bytes <= ENTRY_BYTES_MAX:
+        diff = content_diff(before, current.data, path=target.display_path, lines_max=STALE_DIFF_LINES_MAX)
+    operation: Operation = "write" if edit is None else "edit"
+    return StaleVersion(reason, path=target.display_path, operation=operation, diff=diff)
+
+
+def _still_there(places: int) -> str:
+    match places:
+        case 0:
+            return "old_string does not occur in it any more"
+        case 1:
+            return "old_string still occurs exactly once"
+        case _:
+            return f"old_string has {places} possible places in it now"
+
+
+def _both(first: Sink, second: Sink) -> Sink:
+    def feed(data: bytes) -> None:
+        first(data)
+        second(data)
+
+    return feed
 
 
 def _ignore(data: bytes) -> None:
@@ -410,14 +454,7 @@ def _describe_write(
         old = before.data
     if len(data) > DIFF_SOURCE_BYTES_MAX:
         return None, ()
-    prefix, suffix = common_affixes(old, data)
-    diff = unified_diff(old, data, path=target.display_path, prefix_bytes=prefix, suffix_bytes=suffix)
-    return diff, write_notes(old, data)
-
-
-def _changed(target: Target, operation: Operation) -> StaleVersion:
-    reason = "changed since it was read; nothing was written"
-    return StaleVersion(reason, path=target.display_path, operation=operation)
+    return content_diff(old, data, path=target.display_path), write_notes(old, data)
 
 
 def _deleted(target: Target, operation: Operation) -> StaleVersion:

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from fs_core.errors import ErrorCode, FsError, NotFound, NotRegularFile, Reason, quote_path
+from fs_core.errors import ErrorCode, FsError, NotFound, NotRegularFile, Reason, StaleVersion, quote_path
 from tool_runtime import ToolError
 
 __all__ = ["tool_errors"]
@@ -24,7 +24,7 @@ def tool_errors(requested_path: str) -> Generator[None]:
         yield
     except FsError as error:
         parts = [_sentence(str(error)), _remedy(error), _names(error), _expansion(error, requested_path)]
-        message = " ".join(part for part in parts if part)
+        message = " ".join(part for part in parts if part) + _change(error)
         raise ToolError(error.code, message, retryable=error.retryable) from error
 
 
@@ -46,6 +46,14 @@ def _names(error: FsError) -> str:
         case _:
             return ""
     return f"{lead}: {', '.join(quote_path(name) for name in names)}."
+
+
+def _change(error: FsError) -> str:
+    """Return what has changed in a stale file, on lines of its own."""
+    if not isinstance(error, StaleVersion) or not error.diff:
+        return ""
+    hunks = error.diff.rstrip("\n").split("\n")[2:]
+    return "\n".join(["\nWhat changed since:", *hunks])
 
 
 def _expansion(error: FsError, requested_path: str) -> str:

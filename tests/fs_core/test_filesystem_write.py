@@ -206,15 +206,15 @@ async def test_without_a_policy_a_file_that_may_be_written_and_not_read_is_repla
 async def test_giving_up_a_large_change_while_it_is_described_still_reports_it(
     seam: Seam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = filesystem.common_affixes
+    original = filesystem.content_diff
     created: list[bool] = []
     scope = anyio.CancelScope()
 
-    def give_up(before: bytes, after: bytes) -> tuple[int, int]:
+    def give_up(before: bytes, after: bytes, *, path: str) -> str:
         anyio.from_thread.run_sync(scope.cancel)
-        return original(before, after)
+        return original(before, after, path=path)
 
-    monkeypatch.setattr(filesystem, "common_affixes", give_up)
+    monkeypatch.setattr(filesystem, "content_diff", give_up)
     with scope:
         created.append((await seam.session().write("a.txt", "x" * (filesystem.INLINE_BYTES_MAX + 1))).created)
         await anyio.lowlevel.checkpoint()

@@ -148,7 +148,9 @@ async def test_a_stale_file_is_refused_with_the_way_on(name: str, arguments: dic
     bench.seam.put("a.txt", b"one, theirs\n")
     text = await bench.text(name, **arguments)
     assert text.startswith("FS_STALE_VERSION: a.txt: changed since it was read; nothing was written")
-    assert text.endswith("Read the file again, then retry.")
+    line, *change = text.split("\n")
+    assert line.endswith("Read the file again, then retry.")
+    assert change == ["What changed since:", "@@ -1 +1 @@", "-one", "+one, theirs"]
     await bench.value("read", file_path="a.txt")
     await bench.value(name, **arguments)
 
