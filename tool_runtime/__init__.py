@@ -21,7 +21,7 @@ from tool_runtime.registry import UnknownToolNameError
 from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.runtime import ToolRuntime
 from tool_runtime.scopes import GLOBAL, Disposer, DuplicateNameError, ScopeId, UnknownScopeError
-from tool_runtime.tool import Tool, ToolAnnotations, ToolCall, ToolContext, ToolSchema
+from tool_runtime.tool import Runtime, Tool, ToolAnnotations, ToolCall, ToolContext, ToolSchema
 
 __all__ = [
     "GLOBAL",
@@ -40,6 +40,7 @@ __all__ = [
     "Observation",
     "Observer",
     "Proceed",
+    "Runtime",
     "RuntimeCode",
     "ScopeId",
     "SystemPrompt",

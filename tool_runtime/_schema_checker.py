@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from referencing import Registry
 from referencing.jsonschema import Schema
 
-from tool_runtime.checks import MismatchError, Problem, shown, unknown_key
 from tool_runtime.payload import JsonObject, NotJsonError, decode, detached
+from tool_runtime.problems import MismatchError, Problem, shown, unknown_key
 
 __all__ = ["SchemaChecker"]
 

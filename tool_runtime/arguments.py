@@ -8,8 +8,9 @@ from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
-from tool_runtime.checks import Checker, MismatchError, Problem
+from tool_runtime.checks import Checker
 from tool_runtime.payload import JsonObject, decode, encode
+from tool_runtime.problems import MismatchError, Problem
 
 __all__ = ["call_text", "check_arguments"]
 

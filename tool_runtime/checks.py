@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from tool_runtime.payload import JsonObject, NotJsonError, decode, path_text
+from tool_runtime.payload import JsonObject, NotJsonError, decode
+from tool_runtime.problems import MismatchError, Path, Problem, shown, unknown_key
 from tool_runtime.schema import model_schema, property_names
 
-__all__ = ["Checker", "MismatchError", "ModelChecker", "Path", "Problem", "checker_for", "shown", "unknown_key"]
-
-Path = tuple[str | int, ...]
-
-_SHOWN_CHARS_MAX = 60
+__all__ = ["Checker", "ModelChecker", "checker_for"]
 
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 ModelT_co = TypeVar("ModelT_co", bound=BaseModel, covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with a value.
-
-    Attributes:
-        path: Where, from the root of the value.
-        message: What, as one clause.
-        integer_expected: Whether an integer would have been right there.
-    """
-
-    path: Path
-    message: str
-    integer_expected: bool = False
-
-    def __str__(self) -> str:
-        return f"{path_text(self.path)}: {self.message}" if self.path else self.message
-
-
-class MismatchError(ValueError):
-    """Raised when a value does not match its schema; carries every problem."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, self.problems)))
 
 
 class Checker(Protocol[ValueT_co]):
@@ -115,25 +85,6 @@ class ModelChecker(Generic[ModelT_co]):
         is_about_the_whole = not path and kinds == {"value_error"}
         got = "" if is_about_the_whole else f", got {shown(details[0]['input'])}"
         return Problem(path, f"{wanted}{got}", integer_expected="int_type" in kinds)
-
-
-def unknown_key(known: Sequence[str]) -> str:
-    """Return the clause for a key that nothing declares."""
-    return f"unknown key, known: {', '.join(known)}" if known else "unknown key, none is known here"
-
-
-def shown(value: object) -> str:
-    """Return a short, one-line form of a value for a message."""
-    if isinstance(value, str):
-        if len(value) > _SHOWN_CHARS_MAX:
-            return f"a string of {len(value)} characters"
-        return f'"{value}"' if value.isprintable() else ascii(value)
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    text = "null" if value is None else str(value)
-    return text.lower() if isinstance(value, bool) else text[:_SHOWN_CHARS_MAX]
 
 
 def _clause(detail: ErrorDetails) -> str:

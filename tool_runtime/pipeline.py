@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from tool_runtime.abort import AbortSignal
 from tool_runtime.arguments import check_arguments
-from tool_runtime.checks import MismatchError
 from tool_runtime.hooks import Allow, Answerer, Ask, Deny, Hooks, Invocation, Observation, Proceed
 from tool_runtime.payload import LoneSurrogateError, NotJsonError, decode, encode
+from tool_runtime.problems import MismatchError
 from tool_runtime.registry import Registry
 from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.scopes import GLOBAL, ScopeId, UnknownScopeError

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue
 
 from tool_runtime.arguments import call_text, check_arguments
-from tool_runtime.checks import Checker, MismatchError, checker_for
+from tool_runtime.checks import Checker, checker_for
 from tool_runtime.payload import JsonObject, detached, encode
+from tool_runtime.problems import MismatchError
 from tool_runtime.results import RuntimeCode, TextBlock, ToolResult
-from tool_runtime.scopes import ScopeId
+from tool_runtime.scopes import Disposer, ScopeId
 
-if TYPE_CHECKING:
-    from tool_runtime.runtime import ToolRuntime
-
-__all__ = ["Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
+__all__ = ["Runtime", "Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel | JsonObject)
 
@@ -57,6 +55,30 @@ class ToolCall:
     parent_id: str | None = None
 
 
+class Runtime(Protocol):
+    """What the body of a tool may do with the runtime that runs it; `ToolRuntime` is one."""
+
+    def register(self, tool: Tool[Any], scope: ScopeId | None = None) -> Disposer:
+        """Add a tool to a scope; see `ToolRuntime.register`."""
+        ...
+
+    def get(self, name: str, scope: ScopeId | None = None) -> Tool[Any] | None:
+        """Return the tool that a scope sees under a name."""
+        ...
+
+    def tools(self, scope: ScopeId | None = None) -> list[Tool[Any]]:
+        """Return the tools that a scope sees, sorted by name."""
+        ...
+
+    def schemas(self, scope: ScopeId | None = None) -> list[ToolSchema]:
+        """Return detached descriptions of the tools that a scope sees, sorted by name."""
+        ...
+
+    async def execute(self, call: ToolCall, *, scope: ScopeId | None = None, owner: object = None) -> ToolResult:
+        """Run one call through the whole pipeline."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """What the body of a tool knows about its call.
@@ -72,7 +94,7 @@ class ToolContext:
     call_id: str
     parent_id: str | None
     scope: ScopeId
-    runtime: ToolRuntime
+    runtime: Runtime
     owner: object
     _nested: Iterator[int] = field(default_factory=lambda: count(1), init=False, repr=False)
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, model_validator
 
 from tool_runtime.arguments import call_text, check_arguments
-from tool_runtime.checks import MismatchError, ModelChecker
+from tool_runtime.checks import ModelChecker
 from tool_runtime.payload import encode
+from tool_runtime.problems import MismatchError
 
 
 def at_least_one(line: int) -> int:

@@ -11,8 +11,9 @@ from referencing.exceptions import Unresolvable
 
 from tool_runtime import TextBlock, Tool, ToolCall, ToolContext, ToolFailure, ToolRuntime, ToolSuccess
 from tool_runtime.arguments import check_arguments
-from tool_runtime.checks import MismatchError, checker_for
+from tool_runtime.checks import checker_for
 from tool_runtime.payload import JsonObject, encode
+from tool_runtime.problems import MismatchError
 
 ROOT = Path(__file__).parents[2]
 
