@@ -167,7 +167,7 @@ class BackedFileSystem:
             # Else the owner's own write or a later read finished first and knows the newer version.
             policy.record(target.key, Present(version, is_text=is_text))
         if not is_text:
-            raise _not_text(result, size_bytes, target, "read")
+            raise await _not_text(result, size_bytes, target, "read")
         return PageRead(target=target, page=result, version=version)
 
     async def write(self, target: Target, content: str, *, policy: ObservationPolicy) -> Written:
@@ -351,7 +351,7 @@ class BackedFileSystem:
             raise await self._changed(target, seen, snapshot, edit=edit)
         finding = await _inline_or_thread(len(snapshot.data), lambda: find_not_text(snapshot.data))
         if finding is not None:
-            raise _not_text(finding, snapshot.size_bytes, target, "edit")
+            raise await _not_text(finding, snapshot.size_bytes, target, "edit")
         return snapshot
 
     async def _changed(
@@ -462,6 +462,7 @@ def _deleted(target: Target, operation: Operation) -> StaleVersion:
     return StaleVersion(reason, path=target.display_path, operation=operation)
 
 
-def _not_text(finding: NotTextFinding, size_bytes: int, target: Target, operation: Operation) -> NotText:
-    reason = f"is not UTF-8 text: byte {finding.offset} of {size_bytes}; {finding.reason}"
+async def _not_text(finding: NotTextFinding, size_bytes: int, target: Target, operation: Operation) -> NotText:
+    likely = await to_thread.run_sync(finding.reason)
+    reason = f"is not UTF-8 text: byte {finding.offset} of {size_bytes}; {likely}"
     return NotText(reason, path=target.display_path, operation=operation)

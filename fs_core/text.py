@@ -6,8 +6,10 @@ to the file and not to its first line.
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from fs_core._encoding import HEAD_BYTES, SAMPLE_BYTES_MAX, Evidence, likely_reason
 
 __all__ = [
     "BOM",
@@ -24,15 +26,6 @@ __all__ = [
 BOM: Final = codecs.BOM_UTF8
 _CONTINUATION_BYTES: Final = bytes(range(0x80, 0xC0))
 _UTF8_BYTES_MAX: Final = 4
-_HEAD_BYTES: Final = 512
-
-# The mark of UTF-32 little-endian begins with that of UTF-16 and so comes first.
-_FOREIGN_MARKS: Final = (
-    (codecs.BOM_UTF32_LE, "UTF-32 little-endian"),
-    (codecs.BOM_UTF32_BE, "UTF-32 big-endian"),
-    (codecs.BOM_UTF16_LE, "UTF-16 little-endian"),
-    (codecs.BOM_UTF16_BE, "UTF-16 big-endian"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +75,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class NotTextFinding:
-    """The first byte that cannot be in a text file, at `offset`, and the likely reason as a clause."""
+    """The first byte that cannot be in a text file, at `offset`."""
 
     offset: int
-    reason: str
+    evidence: Evidence = field(repr=False)
+
+    def reason(self) -> str:
+        """Return the likely reason as a clause. Takes milliseconds, the first time tens of them."""
+        return likely_reason(self.evidence)
 
 
 class TextScanner:
@@ -160,27 +157,29 @@ class TextScanner:
 
 
 class _Validator:
-    """Strict UTF-8 without NUL, over pieces; remembers the first offence."""
+    """Strict UTF-8 without NUL, over pieces; keeps a bounded sample around the first offence."""
 
     def __init__(self) -> None:
         self._pending = b""  # an unfinished sequence at the end of the last piece
         self._position = 0  # of the start of `_pending`
-        self._head = b""
+        self._head = bytearray()  # of the file, as far as it is valid
+        self._has_multibyte = False
         self._offence: int | None = None
-        self._is_nul = False
+        self._is_cut_off = False
+        self._sample = bytearray()
 
     def feed(self, data: bytes) -> bool:
         """Take a piece; false once something is not text."""
-        if len(self._head) < _HEAD_BYTES:
-            self._head += data[: _HEAD_BYTES - len(self._head)]
         if self._offence is not None:
+            self._sample += data[: SAMPLE_BYTES_MAX - len(self._sample)]
             return False
         piece = self._pending + data
-        self._offence = self._first_offence(piece)
-        if self._offence is not None:
-            self._is_nul = piece[self._offence - self._position] == 0
+        offence = self._first_offence(piece)
+        if offence is not None:
+            self._begin_sample(piece, offence)
             return False
-        keep = 0 if piece.isascii() else _unfinished_bytes(piece)
+        self._head += data[: HEAD_BYTES - len(self._head)]
+        keep = 0 if piece.isascii() else self._unfinished(piece)
         self._pending = piece[len(piece) - keep :]
         self._position += len(piece) - keep
         return True
@@ -188,10 +187,33 @@ class _Validator:
     def finish(self) -> NotTextFinding | None:
         """Return the first offence of the whole file, if any."""
         if self._offence is None and self._pending:
-            self._offence = self._position
+            self._is_cut_off = True
+            self._begin_sample(self._pending, self._position)
         if self._offence is None:
             return None
-        return NotTextFinding(offset=self._offence, reason=_likely_reason(self._head, is_nul=self._is_nul))
+        is_from_start = self._offence < HEAD_BYTES
+        evidence = Evidence(
+            sample=bytes(self._sample),
+            offence_index=self._offence if is_from_start else 0,
+            is_cut_off=self._is_cut_off,
+            has_multibyte_before=self._has_multibyte and not is_from_start,
+        )
+        return NotTextFinding(offset=self._offence, evidence=evidence)
+
+    def _begin_sample(self, piece: bytes, offence: int) -> None:
+        """Sample the file's start or what begins at `offence`; `piece` starts at the present position."""
+        self._offence = offence
+        index = offence - self._position
+        self._has_multibyte = self._has_multibyte or not piece[:index].isascii()
+        before, rest = (self._head[: self._position], piece) if offence < HEAD_BYTES else (b"", piece[index:])
+        self._sample = bytearray(before)
+        self._sample += rest[: SAMPLE_BYTES_MAX - len(before)]
+
+    def _unfinished(self, piece: bytes) -> int:
+        """Return how many bytes at the end of valid UTF-8 begin a sequence that goes on in the next piece."""
+        keep = _unfinished_bytes(piece)
+        self._has_multibyte = self._has_multibyte or not piece[: len(piece) - keep].isascii()
+        return keep
 
     def _first_offence(self, piece: bytes) -> int | None:
         nul = piece.find(b"\0")
@@ -208,20 +230,6 @@ def _unfinished_bytes(piece: bytes) -> int:
     """Return how many bytes at the end of valid UTF-8 begin a sequence that goes on in the next piece."""
     _, consumed = codecs.utf_8_decode(piece[-_UTF8_BYTES_MAX:], "ignore", False)  # noqa: FBT003 - C signature
     return len(piece[-_UTF8_BYTES_MAX:]) - consumed
-
-
-def _likely_reason(head: bytes, *, is_nul: bool) -> str:
-    """Guess from the first bytes, and from what the first offence is, why a file is not UTF-8 text."""
-    for mark, name in _FOREIGN_MARKS:
-        if head.startswith(mark):
-            return f"it begins with the byte order mark of {name} text"
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    half = len(head) // 2
-    if half and max(even, odd) > half * 0.4 and min(even, odd) == 0:
-        return "NUL in every other byte: likely UTF-16 text without a byte order mark"
-    if is_nul or b"\0" in head:
-        return "it holds NUL bytes: likely a binary file"
-    return "it is no valid UTF-8: likely a legacy encoding or a binary file"
 
 
 class _Collector:

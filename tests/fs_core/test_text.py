@@ -171,8 +171,8 @@ def test_what_is_not_text_is_found_at_its_offset(data: bytes, offset: int) -> No
         pytest.param(b"\xfe\xff\0h", "UTF-16 big-endian", id="utf-16 big-endian with mark"),
         pytest.param("h".encode("utf-32"), "UTF-32 little-endian", id="utf-32 with mark"),
         pytest.param(b"\0\0\xfe\xff\0\0\0h", "UTF-32 big-endian", id="utf-32 big-endian with mark"),
-        pytest.param("hello".encode("utf-16-le"), "UTF-16 text without a byte order mark", id="utf-16 without mark"),
-        pytest.param("hello".encode("utf-16-be"), "UTF-16 text without a byte order mark", id="utf-16be without mark"),
+        pytest.param("hello".encode("utf-16-le"), "UTF-16 little-endian text without", id="utf-16 without mark"),
+        pytest.param("hello".encode("utf-16-be"), "UTF-16 big-endian text without", id="utf-16be without mark"),
         pytest.param(b"\x7fELF\0\0\0\1", "NUL", id="binary"),
         pytest.param(b"a" * 5000 + b"\0", "NUL", id="nul far behind the start"),
         pytest.param("café".encode("latin-1"), "legacy encoding", id="latin-1"),
@@ -182,7 +182,7 @@ def test_what_is_not_text_is_found_at_its_offset(data: bytes, offset: int) -> No
 def test_the_likely_reason_is_named(data: bytes, reason: str) -> None:
     finding = find_not_text(data)
     assert finding is not None
-    assert reason in finding.reason
+    assert reason in finding.reason()
 
 
 def test_after_the_first_offence_nothing_counts() -> None:
