@@ -39,10 +39,10 @@ def runs_on(case: Case, store: str) -> bool:
     return not (case.needs and store in _NO_LINKS_OR_MODES) and (store, case.id) not in _NOT_SERVED
 
 
-def new_root(case: Case, store: str, request: pytest.FixtureRequest) -> CaseRoot:
-    """Return a fresh, empty root for a case; the server that holds it is started with the first one."""
+def new_root(workspace: str, store: str, request: pytest.FixtureRequest) -> CaseRoot:
+    """Return a fresh, empty root, opened at `workspace` below it; the server is started with the first one."""
     whole = _NEW_HARNESS[store](request.getfixturevalue)
-    return CaseRoot(whole, _workspace(whole, case.workspace), below=case.workspace)
+    return CaseRoot(whole, _workspace(whole, workspace), below=workspace)
 
 
 def _workspace(whole: StoreHarness, below: str) -> StoreHarness:

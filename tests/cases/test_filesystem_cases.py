@@ -29,7 +29,7 @@ class Replays:
     async def of(self, case: Case, store: str) -> Replay:
         key = (case.id, store)
         if key not in self._done:
-            self._done[key] = await replay(case, new_root(case, store, self._request))
+            self._done[key] = await replay(case, new_root(case.workspace, store, self._request))
         return self._done[key]
 
 

@@ -1,0 +1,145 @@
+"""One reported case under way: its root, the workspace that is opened on it, and the agent that calls the tools."""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeVar
+
+import anyio
+import pytest
+
+from fs_core.filesystem import BackedFileSystem
+from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
+from fs_core.protocol import Backend
+from fs_core.session import FileSession
+from fs_core.testing.delegating import DelegatingBackend, Primitive
+from fs_core.testing.harness import StoreHarness
+from tests.cases.case_root import CaseRoot
+from tests.cases.report_table import ReportCall
+from tests.support.sftp_servers import SftpHarness
+from tests.support.tcp_proxy import TcpProxy
+from tool_fs.toolset import file_tools
+from tool_runtime import ToolCall, ToolResult, ToolRuntime
+
+__all__ = ["Played", "Stage"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a call came back with, and how long that took."""
+
+    result: ToolResult
+    elapsed_s: float
+
+
+class Stage:
+    """What the events of a case may take hold of.
+
+    `before_write` are actions for the moment between the check of a version and the write that relies on it, one for
+    each write. `changed_during_call` tells that the calls alone do not explain what changed. `wraps` go around the
+    backend that is opened. A `relay` is what its connections go through. `translate` makes a text of the table one for
+    this run, given the name of the workspace's root.
+    """
+
+    def __init__(
+        self, root: CaseRoot, patch: pytest.MonkeyPatch, *, relay: TcpProxy | None, translate: Callable[[str, str], str]
+    ) -> None:
+        self.root = root
+        self.patch = patch
+        self.relay = relay
+        self.before_write: list[Callable[[], None]] = []
+        self.changed_during_call = False
+        self.wraps: list[Callable[[Backend], Backend]] = []
+        self.played: list[Played] = []
+        self._translate = translate
+        self._runtime = ToolRuntime()
+        for tool in file_tools():
+            self._runtime.register(tool)
+        self._ids = (str(number) for number in count(1))
+        self._agent: FileSession | None = None
+        self._backend: Backend | None = None
+
+    @property
+    def harness(self) -> StoreHarness:
+        return self.root.workspace
+
+    @property
+    def backend(self) -> Backend:
+        assert self._backend is not None
+        return self._backend
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        """Open the workspace for the agent of this case."""
+        async with self._workspace() as backend:
+            self._backend, self._agent = backend, _session(backend)
+            yield
+
+    async def call(self, step: ReportCall) -> ToolResult:
+        """Call a tool as the agent of this case, beside the case's own calls."""
+        return await self._runtime.execute(self._tool_call(step), owner=self._agent)
+
+    async def play(self, steps: Sequence[ReportCall]) -> None:
+        """Make the calls of one turn and keep what came back."""
+        started_s = time.monotonic()
+        results = await self._runtime.run_turn([self._tool_call(step) for step in steps], owner=self._agent)
+        elapsed_s = time.monotonic() - started_s
+        self.played.extend(Played(result, elapsed_s) for result in results)
+
+    async def play_apart(self, steps: Sequence[ReportCall]) -> None:
+        """Make calls at the same time, each as an agent with a workspace of its own; keep what came back."""
+
+        async def alone(step: ReportCall) -> None:
+            async with self._workspace() as backend:
+                started_s = time.monotonic()
+                result = await self._runtime.execute(self._tool_call(step), owner=_session(backend))
+                self.played.append(Played(result, time.monotonic() - started_s))
+
+        self.changed_during_call = True
+        async with anyio.create_task_group() as tasks:
+            for step in steps:
+                tasks.start_soon(alone, step)
+
+    @asynccontextmanager
+    async def _workspace(self) -> AsyncGenerator[Backend]:
+        if self.relay is None:
+            inner = await self.harness.open()
+        else:
+            assert isinstance(self.harness, SftpHarness)
+            inner = await self.harness.open_through(self.relay.port)
+        backend: Backend = _Interposed(inner, self.before_write)
+        for wrap in self.wraps:
+            backend = wrap(backend)
+        try:
+            yield backend
+        finally:
+            await backend.aclose()
+
+    def _tool_call(self, step: ReportCall) -> ToolCall:
+        root = self.backend.root.url
+        arguments = {
+            key: self._translate(value, root) if isinstance(value, str) else value for key, value in step.args.items()
+        }
+        return ToolCall(step.tool, arguments, id=next(self._ids))
+
+
+class _Interposed(DelegatingBackend):
+    """Does the next action, if there is one, before a write."""
+
+    def __init__(self, inner: Backend, before_write: list[Callable[[], None]]) -> None:
+        super().__init__(inner)
+        self._before_write = before_write
+
+    async def around(self, primitive: Primitive, call: Callable[[], Awaitable[T]]) -> T:
+        if primitive == "write" and self._before_write:
+            self._before_write.pop(0)()
+        return await call()
+
+
+def _session(backend: Backend) -> FileSession:
+    policy = ReadBeforeWrite(owner=OwnerId("agent"), store=MemoryObservations())
+    return FileSession(BackedFileSystem(backend), policy=policy)
