@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
-.PHONY: install demo test check format servers clean
+.PHONY: install demo test fuzz check format servers clean
 
 install: $(STAMP)
 
@@ -20,6 +20,10 @@ demo: $(STAMP)
 # Without a server that the suite wants, its tests are skipped and say so; SEAMFS_REQUIRE_REAL=1 makes that a failure.
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+# The property tests of the core with 10,000 examples each instead of 200. The suite's own time limit is for one test.
+fuzz: $(STAMP)
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 -m hypothesis tests/fs_core
 
 check: $(STAMP)
 	$(BIN)/ruff check .

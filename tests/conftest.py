@@ -1,13 +1,22 @@
 """Shared fixtures."""
 
+import os
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.s3_servers", "tests.support.sftp_servers"]
 
 pytest.register_assert_rewrite("fs_core.testing.conformance")
+
+# A property test sets no number of examples of its own: `make fuzz` runs them all under the second profile.
+settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
+settings.register_profile(
+    "nightly", parent=settings.get_profile("ci"), max_examples=10_000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(params=["asyncio", "trio"])

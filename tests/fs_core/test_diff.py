@@ -2,7 +2,7 @@ import difflib
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fs_core.diff import common_affixes, unified_diff
@@ -78,7 +78,6 @@ lines = st.sampled_from([b"\n", b"a\n", b"b\n", b"a\r\n", b"c d\n", b"-\n", b"+\
 files = st.builds(bytes.__add__, st.lists(lines, max_size=14).map(b"".join), st.sampled_from([b"", b"a", b"b", b"\r"]))
 
 
-@settings(deadline=None, max_examples=300)
 @given(before=files, after=files)
 @example(before=b"aXc\n1\n2\n3\n4\n5\n", after=b"a\nc\n1\n2\n3\n4\n5\n")
 @example(before=b"a", after=b"a\n")
@@ -91,7 +90,6 @@ def test_applying_the_diff_gives_the_new_text(before: bytes, after: bytes) -> No
         assert patched(before, diff) == after
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     before=files,
     old=st.sampled_from(["a", "a\n", "\n", "b\na"]),
@@ -107,7 +105,6 @@ def test_applying_the_diff_of_an_edit_gives_the_edited_text(before: bytes, old: 
     assert outcome.data == (patched(before, diff) if diff else before)
 
 
-@settings(deadline=None, max_examples=200)
 @given(length=st.integers(0, 14), at=st.integers(0, 14), added=st.integers(0, 3), removed=st.integers(0, 3))
 def test_one_change_looks_as_the_standard_library_shows_it(length: int, at: int, added: int, removed: int) -> None:
     # All lines differ, so that there is one smallest difference.
@@ -118,7 +115,6 @@ def test_one_change_looks_as_the_standard_library_shows_it(length: int, at: int,
     )
 
 
-@settings(deadline=None, max_examples=200)
 @given(before=st.binary(max_size=30), after=st.binary(max_size=30), middle=st.binary(max_size=300))
 def test_common_ends_are_the_longest_and_do_not_overlap(before: bytes, after: bytes, middle: bytes) -> None:
     one, other = middle + before + middle, middle + after + middle

@@ -1,4 +1,4 @@
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fs_core.edit import Ambiguous, Edit, Missing, Spliced, apply_edit
@@ -36,7 +36,6 @@ def files_and_edits(draw: st.DrawFn) -> tuple[bytes, Edit]:
     return data, Edit(old_string, draw(snippets), replace_all=draw(st.booleans()))
 
 
-@settings(deadline=None, max_examples=500)
 @given(files_and_edits())
 @example((b"\r\n\r\n\r\n", Edit("\n\n", "x")))
 @example((b"a\r\r\n\n", Edit("a\r", "b")))
@@ -46,7 +45,6 @@ def test_an_edit_does_what_folding_finding_and_mapping_back_does(case: tuple[byt
     assert apply_edit(data, edit) == expected_outcome(data, edit)
 
 
-@settings(deadline=None, max_examples=500)
 @given(files_and_edits())
 def test_all_bytes_around_the_replaced_ones_stay(case: tuple[bytes, Edit]) -> None:
     data, edit = case
@@ -73,7 +71,6 @@ def uniform_files_and_edits(draw: st.DrawFn) -> tuple[bytes, Edit]:
     return text.replace("\n", ending).encode(), Edit(text[start:end], draw(pieces))
 
 
-@settings(deadline=None, max_examples=200)
 @given(uniform_files_and_edits())
 def test_the_opposite_edit_of_a_uniform_file_restores_it(case: tuple[bytes, Edit]) -> None:
     data, edit = case

@@ -1,4 +1,4 @@
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fs_core.text import NotTextFinding, Page, Window, find_not_text
@@ -14,7 +14,6 @@ from tests.fs_core.text_reference import (
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(data=texts, at=cuts, window=windows)
 @example(data=b"a\nb\n", at=[2], window=Window(first_line=2))
 @example(data=b"a\nb\nc\n", at=[4], window=Window(first_line=3))
@@ -22,13 +21,11 @@ def test_every_page_is_the_one_that_splitting_the_whole_text_gives(data: bytes, 
     assert scan(chunked(data, at), window) == expected_page(data, window)
 
 
-@settings(deadline=None, max_examples=300)
 @given(data=texts, window=windows)
 def test_bytes_fed_one_by_one_give_the_same_page(data: bytes, window: Window) -> None:
     assert scan([data[index : index + 1] for index in range(len(data))], window) == expected_page(data, window)
 
 
-@settings(deadline=None, max_examples=300)
 @given(data=texts, at=cuts, window=windows)
 def test_following_the_pages_gives_every_line_once(data: bytes, at: list[int], window: Window) -> None:
     numbers: list[int] = []
@@ -49,7 +46,6 @@ def test_following_the_pages_gives_every_line_once(data: bytes, at: list[int], w
     assert numbers == list(range(1, expected_page(data, window).total_lines + 1))
 
 
-@settings(deadline=None, max_examples=300)
 @given(data=st.one_of(near_texts, st.binary(max_size=40)), at=cuts)
 def test_the_first_offence_is_where_strict_decoding_fails_or_the_first_nul(data: bytes, at: list[int]) -> None:
     offence = first_offence(data)
