@@ -26,7 +26,6 @@ from fs_core.testing.harness import DirectoryHarness, StoreHarness
 from fs_core.types import FileInfo, Snapshot, Target, Version, WriteCondition, WriteReceipt
 from tests.cases.case_table import External
 from tests.cases.report_stage import Stage
-from tests.cases.report_table import ReportCall
 from tool_runtime import ToolFailure, ToolSuccess
 
 __all__ = ["EVENTS", "LOCAL_EVENTS", "SCENES", "Event"]
@@ -146,7 +145,7 @@ async def _reader_beside_many_replacements(stage: Stage) -> AsyncGenerator[None]
     with _repeated(look):
         for number in range(_REPLACEMENTS):
             content = "sr"[number % 2] * 2_000_000
-            result = await stage.call(ReportCall(tool="write", args={"file_path": "rd.txt", "content": content}))
+            result = await stage.call("write", file_path="rd.txt", content=content)
             assert isinstance(result, ToolSuccess)
         yield
     assert list(lengths) == [2_000_000]
@@ -165,8 +164,7 @@ async def _directory_swapped_for_a_link_out(stage: Stage) -> AsyncGenerator[None
     with _opened_directory(root) as fd:
         with _repeated(lambda: exchange(fd, "a", "b")):
             for number in range(_SWAPPED_WRITES_MAX):
-                call = ReportCall(tool="write", args={"file_path": f"root/a/{number}.txt", "content": "2\n"})
-                result = await stage.call(call)
+                result = await stage.call("write", file_path=f"a/{number}.txt", content="2\n")
                 codes.add(result.code if isinstance(result, ToolFailure) else None)
                 if number >= _SWAPPED_WRITES_MIN and len(codes) > 1:
                     break

@@ -4,24 +4,20 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 import anyio
 import pytest
 
-from fs_core.filesystem import BackedFileSystem
-from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
 from fs_core.protocol import Backend
-from fs_core.session import FileSession
 from fs_core.testing.delegating import DelegatingBackend, Primitive
 from fs_core.testing.harness import StoreHarness
 from tests.cases.case_root import CaseRoot
 from tests.cases.report_table import ReportCall
 from tests.support.sftp_servers import SftpHarness
 from tests.support.tcp_proxy import TcpProxy
-from tool_fs.toolset import file_tools
-from tool_runtime import ToolCall, ToolResult, ToolRuntime
+from tests.support.tool_agent import ToolAgent
+from tool_runtime import JsonObject, ToolResult
 
 __all__ = ["Played", "Stage"]
 
@@ -56,12 +52,7 @@ class Stage:
         self.wraps: list[Callable[[Backend], Backend]] = []
         self.played: list[Played] = []
         self._translate = translate
-        self._runtime = ToolRuntime()
-        for tool in file_tools():
-            self._runtime.register(tool)
-        self._ids = (str(number) for number in count(1))
-        self._agent: FileSession | None = None
-        self._backend: Backend | None = None
+        self._opened: tuple[Backend, ToolAgent] | None = None
 
     @property
     def harness(self) -> StoreHarness:
@@ -69,40 +60,48 @@ class Stage:
 
     @property
     def backend(self) -> Backend:
-        assert self._backend is not None
-        return self._backend
+        assert self._opened is not None
+        return self._opened[0]
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
         """Open the workspace for the agent of this case."""
         async with self._workspace() as backend:
-            self._backend, self._agent = backend, _session(backend)
+            self._opened = backend, ToolAgent(backend)
             yield
 
-    async def call(self, step: ReportCall) -> ToolResult:
+    async def call(self, tool: str, /, **arguments: str) -> ToolResult:
         """Call a tool as the agent of this case, beside the case's own calls."""
-        return await self._runtime.execute(self._tool_call(step), owner=self._agent)
+        assert self._opened is not None
+        return await self._opened[1].call(tool, **arguments)
 
     async def play(self, steps: Sequence[ReportCall]) -> None:
         """Make the calls of one turn and keep what came back."""
-        started_s = time.monotonic()
-        results = await self._runtime.run_turn([self._tool_call(step) for step in steps], owner=self._agent)
-        elapsed_s = time.monotonic() - started_s
-        self.played.extend(Played(result, elapsed_s) for result in results)
+        assert self._opened is not None
+        await self._play(self._opened[1], steps)
 
     async def play_apart(self, steps: Sequence[ReportCall]) -> None:
         """Make calls at the same time, each as an agent with a workspace of its own; keep what came back."""
 
         async def alone(step: ReportCall) -> None:
             async with self._workspace() as backend:
-                started_s = time.monotonic()
-                result = await self._runtime.execute(self._tool_call(step), owner=_session(backend))
-                self.played.append(Played(result, time.monotonic() - started_s))
+                await self._play(ToolAgent(backend), [step])
 
         self.changed_during_call = True
         async with anyio.create_task_group() as tasks:
             for step in steps:
                 tasks.start_soon(alone, step)
+
+    async def _play(self, agent: ToolAgent, steps: Sequence[ReportCall]) -> None:
+        started_s = time.monotonic()
+        results = await agent.turn([(step.tool, self._arguments(step, agent.root_url)) for step in steps])
+        elapsed_s = time.monotonic() - started_s
+        self.played.extend(Played(result, elapsed_s) for result in results)
+
+    def _arguments(self, step: ReportCall, root: str) -> JsonObject:
+        return {
+            key: self._translate(value, root) if isinstance(value, str) else value for key, value in step.args.items()
+        }
 
     @asynccontextmanager
     async def _workspace(self) -> AsyncGenerator[Backend]:
@@ -119,13 +118,6 @@ class Stage:
         finally:
             await backend.aclose()
 
-    def _tool_call(self, step: ReportCall) -> ToolCall:
-        root = self.backend.root.url
-        arguments = {
-            key: self._translate(value, root) if isinstance(value, str) else value for key, value in step.args.items()
-        }
-        return ToolCall(step.tool, arguments, id=next(self._ids))
-
 
 class _Interposed(DelegatingBackend):
     """Does the next action, if there is one, before a write."""
@@ -138,8 +130,3 @@ class _Interposed(DelegatingBackend):
         if primitive == "write" and self._before_write:
             self._before_write.pop(0)()
         return await call()
-
-
-def _session(backend: Backend) -> FileSession:
-    policy = ReadBeforeWrite(owner=OwnerId("agent"), store=MemoryObservations())
-    return FileSession(BackedFileSystem(backend), policy=policy)

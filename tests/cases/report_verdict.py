@@ -10,6 +10,7 @@ from tests.cases.case_root import Tree
 from tests.cases.report_decisions import OWNERS_APART, Decision
 from tests.cases.report_stage import Played
 from tests.cases.report_table import Report
+from tests.support.tool_agent import shown
 from tool_runtime import ToolFailure, ToolResult, ToolSuccess
 
 __all__ = ["Outcome", "report_problems"]
@@ -44,14 +45,14 @@ def _code_problems(report: Report, decision: Decision, results: list[ToolResult]
         codes.sort(key=str)
     wanted = list(decision.codes) or [None] * len(results)
     if codes != wanted:
-        yield f"codes {codes}, wanted {wanted}: {[_shown(result) for result in results]}"
+        yield f"codes {codes}, wanted {wanted}: {[shown(result) for result in results]}"
 
 
 def _text_problems(report: Report, decision: Decision, results: list[ToolResult]) -> Iterator[str]:
-    everything = "\n".join(_shown(result) for result in results)
-    refusals = "\n".join(_shown(result) for result in results if isinstance(result, ToolFailure))
+    everything = "\n".join(shown(result) for result in results)
+    refusals = "\n".join(shown(result) for result in results if isinstance(result, ToolFailure))
     calls = zip(report.calls, results, strict=True)
-    reads = "\n".join(_shown(result) for call, result in calls if call.tool == "read")
+    reads = "\n".join(shown(result) for call, result in calls if call.tool == "read")
     for text, places in (
         *((text, everything) for text in (*decision.says, *report.wanted.result_contains)),
         *((text, refusals) for text in report.wanted.error_contains),
@@ -99,10 +100,6 @@ def _store_problems(report: Report, decision: Decision, outcome: Outcome, result
     if key is not None and list(outcome.after) != [key]:
         yield f"keys {list(outcome.after)}, wanted {key!r} alone"
     yield from (f"left behind: {path}" for path in outcome.after if is_staged_name(path.rpartition("/")[2]))
-
-
-def _shown(result: ToolResult) -> str:
-    return "\n".join(block.text for block in result.content)
 
 
 def _brief(content: bytes | None) -> str:
