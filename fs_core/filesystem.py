@@ -26,6 +26,7 @@ from fs_core.errors import (
     TooLarge,
 )
 from fs_core.locks import TargetLocks
+from fs_core.mismatch import explain_mismatch
 from fs_core.near_names import near_names
 from fs_core.notes import write_notes
 from fs_core.paths import Root, parse_path
@@ -414,7 +415,7 @@ def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:
         case Spliced():
             return outcome
         case Missing():
-            reason = "old_string does not occur in the file; it was not changed"
+            reason = f"old_string does not occur in the file; it was not changed; {explain_mismatch(data, edit)}"
             raise EditNotFound(reason, path=target.display_path, operation="edit")
         case Ambiguous(places=places, lines=lines):
             count = f"{places} or more" if places == PLACES_COUNTED_MAX else str(places)

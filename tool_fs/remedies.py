@@ -11,7 +11,7 @@ __all__ = ["tool_errors"]
 _REMEDIES = {
     ErrorCode.STALE_VERSION: "Read the file again, then retry.",
     ErrorCode.NOT_OBSERVED: "Read the file first, then retry.",
-    ErrorCode.EDIT_NOT_FOUND: "Copy old_string exactly from what read shows, without line numbers.",
+    ErrorCode.EDIT_NOT_FOUND: "Copy old_string exactly from what read shows.",
     ErrorCode.OUTCOME_UNKNOWN: "Read the file to see whether the change is there before repeating it.",
     ErrorCode.NO_SPACE: "Free space on the store, then retry.",
 }

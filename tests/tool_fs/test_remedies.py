@@ -35,7 +35,7 @@ def shown(error: FsError, *, requested_path: str = "a.txt") -> str:
     [
         (StaleVersion, "Read the file again, then retry."),
         (NotObserved, "Read the file first, then retry."),
-        (EditNotFound, "Copy old_string exactly from what read shows, without line numbers."),
+        (EditNotFound, "Copy old_string exactly from what read shows."),
         (OutcomeUnknown, "Read the file to see whether the change is there before repeating it."),
     ],
 )
