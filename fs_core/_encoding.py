@@ -72,6 +72,8 @@ _UTF8_PER_OFFENCE: Final = 2
 
 _CONTROLS: Final = bytes(sorted({*range(0x20), 0x7F} - set(b"\t\n\r\f\x1b")))
 _CONTROLS_SHARE_MAX: Final = 0.02
+_CONTEXT_BYTES: Final = 32
+_NEIGHBOURHOOD: Final = re.compile(rb"(?:[\x80-\xff][^\x80-\xff]{0,%d})+" % _CONTEXT_BYTES)
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _ASCII_TEXT: Final = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
 _ASCII_SHARE_MAX: Final = 0.7
@@ -83,14 +85,14 @@ class Evidence:
     """What a file looks like around its first byte that is no UTF-8 text.
 
     `sample` holds at most `SAMPLE_BYTES_MAX` bytes, and the offence at `offence_index`. `is_cut_off`: the offence is
-    the start of a sequence that the end of the file cuts. `has_multibyte_before`: before the sample is valid UTF-8
-    that is not all ASCII.
+    the start of a sequence that the end of the file cuts. `is_head_utf8`: the sample begins with the offence, and the
+    first `HEAD_BYTES` of the file are valid and not all ASCII.
     """
 
     sample: bytes
     offence_index: int
     is_cut_off: bool
-    has_multibyte_before: bool
+    is_head_utf8: bool
 
 
 def likely_reason(evidence: Evidence) -> str:
@@ -108,12 +110,12 @@ def likely_reason(evidence: Evidence) -> str:
         )
     good, bad = _utf8_characters(sample)
     if evidence.is_cut_off:
-        return _cut_off(len(sample) - evidence.offence_index, is_utf8=good > 0 or evidence.has_multibyte_before)
-    if evidence.has_multibyte_before or good >= _UTF8_PER_OFFENCE * bad:
+        return _cut_off(len(sample) - evidence.offence_index, is_utf8=good > 0 or evidence.is_head_utf8)
+    if evidence.is_head_utf8 or good >= _UTF8_PER_OFFENCE * bad:
         return "it is UTF-8 elsewhere: likely damaged, or a mix of encodings"
     if _share(sample, _CONTROLS) > _CONTROLS_SHARE_MAX:
         return "it holds control bytes: likely a binary file"
-    return _legacy(_judged_lines(sample))
+    return _legacy(_judged(sample))
 
 
 def _wide_encoding(head: bytes) -> str | None:
@@ -149,20 +151,34 @@ def _share(data: bytes, members: bytes) -> float:
     return 1 - len(data.translate(None, members)) / len(data)
 
 
-def _judged_lines(sample: bytes) -> bytes:
-    """Return the lines that are not ASCII, as far as they are judged. No encoding has LF inside a character."""
-    *ended, last = sample.split(b"\n")
-    odd = [line for line in ended if not line.isascii()]
-    is_last_whole = len(sample) < SAMPLE_BYTES_MAX
-    if not last.isascii() and (is_last_whole or not odd):
-        odd.append(last)
-    judged = b"\n".join(odd)
-    if len(judged) <= _JUDGED_BYTES_MAX:
+def _judged(sample: bytes) -> bytes:
+    """Return the bytes beyond ASCII with what stands around them, as far as they are judged."""
+    pieces: list[bytes] = []
+    size_bytes = end = 0
+    for match in _NEIGHBOURHOOD.finditer(sample):
+        start = max(match.start() - _CONTEXT_BYTES, end)
+        end = match.end()
+        pieces.append(sample[start:end])
+        size_bytes += end - start + 1
+        if size_bytes > _JUDGED_BYTES_MAX:
+            break
+    judged = b"\n".join(pieces)[:_JUDGED_BYTES_MAX]
+    is_whole = size_bytes <= _JUDGED_BYTES_MAX and len(sample) < SAMPLE_BYTES_MAX
+    if is_whole or _is_multibyte(judged) or not _is_multibyte(judged[:-1]):
         return judged
-    # White space is no part of a longer character either. Where there is none, characters likely have two bytes.
-    judged = judged[:_JUDGED_BYTES_MAX]
-    end = max(judged.rfind(white) for white in (b"\n", b" ", b"\t", b"\r"))
-    return judged[:end] if end > _JUDGED_BYTES_MAX // 2 else judged
+    return judged[:-1]  # the other half of a character was cut off
+
+
+def _is_multibyte(data: bytes) -> bool:
+    return any(_decodes(data, codec) for codec, *_ in _MULTIBYTE.values())
+
+
+def _decodes(data: bytes, codec: str) -> bool:
+    try:
+        data.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _legacy(judged: bytes) -> str:

@@ -162,8 +162,7 @@ class _Validator:
     def __init__(self) -> None:
         self._pending = b""  # an unfinished sequence at the end of the last piece
         self._position = 0  # of the start of `_pending`
-        self._head = bytearray()  # of the file, as far as it is valid
-        self._has_multibyte = False
+        self._head = bytearray()  # of the file
         self._offence: int | None = None
         self._is_cut_off = False
         self._sample = bytearray()
@@ -173,13 +172,13 @@ class _Validator:
         if self._offence is not None:
             self._sample += data[: SAMPLE_BYTES_MAX - len(self._sample)]
             return False
+        self._head += data[: HEAD_BYTES - len(self._head)]
         piece = self._pending + data
         offence = self._first_offence(piece)
         if offence is not None:
             self._begin_sample(piece, offence)
             return False
-        self._head += data[: HEAD_BYTES - len(self._head)]
-        keep = 0 if piece.isascii() else self._unfinished(piece)
+        keep = 0 if piece.isascii() else _unfinished_bytes(piece)
         self._pending = piece[len(piece) - keep :]
         self._position += len(piece) - keep
         return True
@@ -196,7 +195,7 @@ class _Validator:
             sample=bytes(self._sample),
             offence_index=self._offence if is_from_start else 0,
             is_cut_off=self._is_cut_off,
-            has_multibyte_before=self._has_multibyte and not is_from_start,
+            is_head_utf8=not is_from_start and not self._head.isascii(),
         )
         return NotTextFinding(offset=self._offence, evidence=evidence)
 
@@ -204,16 +203,9 @@ class _Validator:
         """Sample the file's start or what begins at `offence`; `piece` starts at the present position."""
         self._offence = offence
         index = offence - self._position
-        self._has_multibyte = self._has_multibyte or not piece[:index].isascii()
         before, rest = (self._head[: self._position], piece) if offence < HEAD_BYTES else (b"", piece[index:])
         self._sample = bytearray(before)
         self._sample += rest[: SAMPLE_BYTES_MAX - len(before)]
-
-    def _unfinished(self, piece: bytes) -> int:
-        """Return how many bytes at the end of valid UTF-8 begin a sequence that goes on in the next piece."""
-        keep = _unfinished_bytes(piece)
-        self._has_multibyte = self._has_multibyte or not piece[: len(piece) - keep].isascii()
-        return keep
 
     def _first_offence(self, piece: bytes) -> int | None:
         nul = piece.find(b"\0")
