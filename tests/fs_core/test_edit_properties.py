@@ -1,3 +1,5 @@
+import re
+
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -15,13 +17,36 @@ def files_of(pieces: list[bytes]) -> st.SearchStrategy[bytes]:
 
 # Few letters, so that places are frequent and overlap.
 WORDS = [b"a", b"a", b"b", "é".encode(), b"\t"]
+# Characters beyond the first plane, and ones that any normal form, case folding or trimming would make equal.
+ALIKE = [
+    "😀",
+    "😁",
+    "é",
+    "e\u0301",
+    "e",
+    "\u0301",
+    "\u212b",
+    "Å",
+    "ﬁ",
+    "fi",
+    "Ａ",
+    "A",
+    "\xa0",
+    " ",
+    "\u200b",
+    "\u2028",
+]
 files = st.one_of(
     files_of([*WORDS, b"\n"]),
     files_of([*WORDS, b"\r\n"]),
     files_of([*WORDS, *ENDINGS]),
     files_of([b"\r", b"\n", b"\r\n"]),
+    files_of([*(character.encode() for character in ALIKE), b"\n", b"\r\n", b"\r"]),
 )
-snippets = st.lists(st.sampled_from(["a", "b", "é", "\t", "\n", "\r\n", "\r", "\ufeff"]), max_size=6).map("".join)
+snippets = st.one_of(
+    st.lists(st.sampled_from(["a", "b", "é", "\t", "\n", "\r\n", "\r", "\ufeff"]), max_size=6).map("".join),
+    st.lists(st.sampled_from([*ALIKE, "\n"]), max_size=3).map("".join),
+)
 
 
 @st.composite
@@ -40,6 +65,9 @@ def files_and_edits(draw: st.DrawFn) -> tuple[bytes, Edit]:
 @example((b"\r\n\r\n\r\n", Edit("\n\n", "x")))
 @example((b"a\r\r\n\n", Edit("a\r", "b")))
 @example((b"a\r\r\n\n", Edit("\r\n", "b")))
+@example(("😀\r\n😁\n".encode(), Edit("\n😁\n", "😁\n😀\n")))
+@example(("é e\u0301".encode(), Edit("e\u0301", "é")))
+@example((b"1\r\n2\n3\r4\r\n", Edit("1\n2\n3\r4\n", "a\nb\nc\nd")))
 def test_an_edit_does_what_folding_finding_and_mapping_back_does(case: tuple[bytes, Edit]) -> None:
     data, edit = case
     assert apply_edit(data, edit) == expected_outcome(data, edit)
@@ -58,6 +86,52 @@ def test_all_bytes_around_the_replaced_ones_stay(case: tuple[bytes, Edit]) -> No
     assert len(outcome.data) >= outcome.prefix_bytes + outcome.suffix_bytes
     assert find_not_text(outcome.data) is None
     assert outcome.data.startswith(BOM) or not data.startswith(BOM)
+
+
+@given(files_and_edits())
+@example((b"\xef\xbb\xbfa\r\nb", Edit("a\nb", "b\r\na")))
+@example((b"x\ra\r\n", Edit("\ra", "\r")))
+def test_one_place_is_cut_out_and_the_new_text_put_there(case: tuple[bytes, Edit]) -> None:
+    before, edit = case
+    outcome = apply_edit(before, edit)
+    if not isinstance(outcome, Spliced) or outcome.replacements > 1:
+        return
+    start, end = outcome.prefix_bytes, len(before) - outcome.suffix_bytes
+    replacement = outcome.data[start : len(outcome.data) - outcome.suffix_bytes]
+    assert before[:start] + replacement + before[end:] == outcome.data
+    assert is_but_for_endings(before[start:end], edit.old_string)
+    assert is_but_for_endings(replacement, edit.new_string)
+
+
+def is_but_for_endings(raw: bytes, text: str) -> bool:
+    """Whether `raw` is `text` with LF or CRLF at each of its line ends."""
+    lines = text.replace("\r\n", "\n").encode().split(b"\n")
+    return re.fullmatch(b"\r?\n".join(map(re.escape, lines)), raw) is not None
+
+
+@st.composite
+def mixed_files_and_edits(draw: st.DrawFn) -> tuple[bytes, Edit]:
+    """A file of LF and CRLF, and an edit of a part of it that leaves its number of lines."""
+    units = draw(st.lists(st.sampled_from(["a", "b", "é", "😀", "\n", "\r\n"]), min_size=1, max_size=16))
+    start = draw(st.integers(0, len(units) - 1))
+    part = units[start : draw(st.integers(start + 1, len(units)))]
+    words = st.lists(st.sampled_from(["c", "d", "😁", "e\u0301"]), max_size=3).map("".join)
+    breaks = sum(unit.endswith("\n") for unit in part)
+    new_lines = [draw(words) for _ in range(breaks + 1)]
+    data = draw(st.sampled_from([b"", BOM])) + "".join(units).encode()
+    return data, Edit("".join(part), "\n".join(new_lines))
+
+
+@given(mixed_files_and_edits())
+@example((b"a\r\nb\na\r\n", Edit("a\nb\n", "c\n\n")))
+def test_the_opposite_edit_restores_every_byte_of_mixed_lines(case: tuple[bytes, Edit]) -> None:
+    data, edit = case
+    outcome = apply_edit(data, edit)
+    assert not isinstance(outcome, Missing)
+    if isinstance(outcome, Ambiguous) or not edit.new_string:
+        return
+    back = apply_edit(outcome.data, Edit(edit.new_string, edit.old_string))
+    assert isinstance(back, Ambiguous) or (isinstance(back, Spliced) and back.data == data)
 
 
 @st.composite
