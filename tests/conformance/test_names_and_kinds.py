@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 import pytest
@@ -161,12 +162,20 @@ def _link_to_fifo_of_another_directory(path: Path) -> None:
     path.symlink_to("../pipe")
 
 
-_MAY_MAKE_DEVICES: Final = os.geteuid() == 0
+def _may_make_devices() -> bool:
+    with TemporaryDirectory() as directory:
+        try:
+            _device(Path(directory) / "node")
+        except PermissionError:
+            return False
+        return True
+
+
 _KINDS: Final = (
     _socket,
     _link_to_socket,
     _link_to_fifo_of_another_directory,
-    *([_device] if _MAY_MAKE_DEVICES else []),
+    *([_device] if _may_make_devices() else []),
 )
 
 
