@@ -22,14 +22,15 @@ COMPARED_CHARS_MAX: Final = 16_384
 
 PLACES_MAX: Final = 12
 _PLACES_OF_LONG_MAX: Final = 2
+_PART_PLACES_MAX: Final = 6
 _UTF8_BYTES_MAX: Final = 4
 _SLACK_BYTES: Final = 1024
-_LEAD_CHARS_MAX: Final = 1024
+_LEAD_CHARS_MAX: Final = 256
 _ANCHOR_BYTES_MIN: Final = 6
 _ANCHOR_LINES_MAX: Final = 5
-_RATIO_CHARS_MAX: Final = 120
+_RATIO_CHARS_MAX: Final = 80
 _RATIO_MIN: Final = 0.6
-_RATIOS_MAX: Final = 12
+_RATIOS_MAX: Final = 8
 _TELLING_CHARS_MIN: Final = 4
 
 _WORD: Final = re.compile("[0-9A-Za-z_]")
@@ -224,8 +225,9 @@ def _starts_by_parts(file: FileBytes, old: str) -> Iterator[tuple[int, int]]:
     line = max(old.split("\n"), key=lambda text: len(text.strip()))
     at = old.index(line)
     for part_at, part in _parts(line):
+        lead = line[max(0, part_at - _LEAD_CHARS_MAX) : part_at]
         for hit in _part_hits(file, part):
-            yield _start_before(file, hit, line[:part_at][-_LEAD_CHARS_MAX:], line_breaks_max=0), at
+            yield _start_before(file, hit, lead, line_breaks_max=0), at + part_at - len(lead)
 
 
 def _starts_by_line(file: FileBytes, old: str, number: int, line: str) -> Iterator[tuple[int, int]]:
@@ -250,8 +252,8 @@ def _part_hits(file: FileBytes, part: str) -> list[int]:
     key = skeleton(part)
     word = _WORD.search(part)
     if word and word.start() == 0 and len(key) >= _ANCHOR_BYTES_MIN:
-        return file.skeleton_hits(key, limit=PLACES_MAX)
-    return file.hits(part, limit=PLACES_MAX)
+        return file.skeleton_hits(key, limit=_PART_PLACES_MAX)
+    return file.hits(part, limit=_PART_PLACES_MAX)
 
 
 def _parts(line: str) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ __all__ = ["FileBytes", "skeleton"]
 KEY_BYTES_MAX: Final = 4096
 """Of a longer text only the start is searched for."""
 
-WORK_MAX: Final = 600_000_000
+WORK_MAX: Final = 500_000_000
 """What all searches of one file may cost together, in tenths of a nanosecond on a usual machine."""
 
 _WORD_BYTES: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -30,9 +30,9 @@ _FOLLOWED_CHARS_MIN: Final = 64
 _SAMPLES: Final = 32
 _SAMPLE_BYTES: Final = 64
 # Tenths of a nanosecond for each byte; the cost of a search depends on its key.
-_COSTLY, _SHORT_KEY, _LONG_KEY, _FOLDING, _COMPARING = 40, 6, 4, 20, 10
+_COSTLY, _SHORT_KEY, _LONG_KEY, _FOLDING, _COMPARING = 40, 6, 4, 20, 15
 _LONG_KEY_BYTES: Final = 8
-_JUMP_MIN: Final = 3
+_JUMP_MIN, _JUMP_MAX = 3, 64
 
 
 def skeleton(text: str) -> bytes:
@@ -205,7 +205,8 @@ def _weight(key: bytes, sample: bytes) -> int:
     A search jumps ahead by what the byte at the end of its window allows; where that is next to nothing it is slow.
     The figures are those of CPython 3.11.
     """
-    jumps = {byte: len(key) - 1 - index for index, byte in enumerate(key)}
-    if sum(jumps.get(byte, len(key)) for byte in sample) < _JUMP_MIN * len(sample):
+    end = key[-_JUMP_MAX:]
+    jumps = {byte: len(end) - 1 - index for index, byte in enumerate(end)}
+    if sum(jumps.get(byte, len(end)) for byte in sample) < _JUMP_MIN * len(sample):
         return _COSTLY
     return _LONG_KEY if len(key) >= _LONG_KEY_BYTES else _SHORT_KEY

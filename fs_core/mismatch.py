@@ -4,7 +4,7 @@ Nothing here decides what is changed. A place that is like the sought text is lo
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 from unicodedata import is_normalized
 
@@ -58,19 +58,18 @@ def _copied_numbers(file: FileBytes, old: str) -> str | None:
         return None
     says = f"old_string holds line numbers, which are no part of the file ({quoted(found[0][0])})"
     if hits := file.hits(bare, limit=_PLACES_COUNTED_MAX):
-        return f"{says}; without them it occurs {_counted_places(file, hits)}"
+        times = _times(len(hits), _PLACES_COUNTED_MAX, first_line=file.line_number(hits[0]))
+        return f"{says}; without them it occurs {times}"
     if matches := find_matches(file, bare):
         return f"{says}; without them {_matching(file, matches)}"
     # One line may begin with a number of its own.
     return f"{says}; without them it does not occur either: {_unlike(file, bare)}" if len(found) > 1 else None
 
 
-def _counted_places(file: FileBytes, hits: list[int]) -> str:
-    line = file.line_number(hits[0])
-    if len(hits) == 1:
-        return f"once, at line {line}"
-    count = f"{len(hits)} or more" if len(hits) == _PLACES_COUNTED_MAX else str(len(hits))
-    return f"{count} times, first at line {line}"
+def _times(count: int, counted_max: int, *, first_line: int) -> str:
+    if count == 1:
+        return f"once, at line {first_line}"
+    return f"{count}{' or more' if count == counted_max else ''} times, first at line {first_line}"
 
 
 def _explained(file: FileBytes, old: str) -> str:
@@ -93,16 +92,21 @@ def _matching(file: FileBytes, matches: list[Candidate]) -> str:
     teller = _Teller(file, first)
     differences = first.alignment.differences
     if not differences:
-        return f"it occurs at {teller.lines}"
+        same = sum(not match.alignment.differences for match in matches)
+        return f"it occurs {_times(same, PLACES_MAX, first_line=teller.first_line)}"
+    named, facts = _form(teller, differences)
+    if len(matches) > 1:
+        count = f"{len(matches)}{' or more' if len(matches) == PLACES_MAX else ''} places"
+        return f"{count} match but for {named}; the first, {teller.lines}: {facts}"
+    return f"{teller.lines} {'match' if teller.has_several_lines else 'matches'} but for {named}: {facts}"
+
+
+def _form(teller: "_Teller", differences: Sequence[Difference]) -> tuple[str, str]:
+    """Return the first two kinds of difference, and the first difference of each."""
     kinds = [*dict.fromkeys(difference.kind for difference in differences)]
     named = " and ".join(kinds[:_FINDINGS_MAX]) + (" and more" if len(kinds) > _FINDINGS_MAX else "")
     of_kind = [[one for one in differences if one.kind is kind] for kind in kinds[:_FINDINGS_MAX]]
-    if len(matches) > 1:
-        count = f"{len(matches)}{' or more' if len(matches) == PLACES_MAX else ''} places"
-        lead = f"{count} match but for {named}; the first, {teller.lines}"
-    else:
-        lead = f"{teller.lines} {'match' if teller.has_several_lines else 'matches'} but for {named}"
-    return f"{lead}: {'; '.join(teller.first_of(some) for some in of_kind)}"
+    return named, "; ".join(teller.first_of(some) for some in of_kind)
 
 
 def _unlike(file: FileBytes, old: str) -> str:
@@ -111,22 +115,28 @@ def _unlike(file: FileBytes, old: str) -> str:
     nearest = find_nearest(file, old)
     if nearest is None:
         return order or "nothing in the file is like it"
+    if order:
+        return f"{order}; {_nearest(file, nearest)}"
+    text = _nearest(file, nearest)
+    before = [one for one in nearest.alignment.differences[:-1] if one.kind is nearest.alignment.differences[0].kind]
+    is_told = not before or nearest.alignment.differences[-1].kind is not Kind.TEXT
+    return text if is_told else f"{text}; before that, {_Teller(file, nearest).first_of(before)}"
+
+
+def _nearest(file: FileBytes, nearest: Candidate) -> str:
     teller = _Teller(file, nearest)
-    findings = [order] if order else []
-    equal, lines = nearest.equal_lines
-    share = f" ({equal} of {lines} lines match)" if lines > 1 else ""
     differences = nearest.alignment.differences
-    if not differences:
-        end = nearest.old_at + nearest.alignment.old_end
-        return order or f"its first {end} characters end at line {teller.last_line}; the rest was too long to compare"
+    if not differences or differences[-1].kind is not Kind.TEXT:
+        named, facts = _form(teller, differences)
+        reach = f"its first {nearest.old_at + nearest.alignment.old_end} characters match, to line {teller.last_line}"
+        return f"{reach}{f', but for {named}: {facts}' if facts else ''}; the rest was too much to compare"
     last = differences[-1]
-    lead = f"the nearest place is line {teller.line_of(0)}{share}"
-    shown = "" if teller.is_at_end(last) else f"; the file has there {teller.shown(last)}"
-    findings.append(f"{lead}: {teller.told(last)}{shown}")
-    form = [one for one in differences[:-1] if one.kind is differences[0].kind]
-    if form and not order:
-        findings.append(f"before that, {teller.first_of(form)}")
-    return "; ".join(findings)
+    equal, lines = nearest.equal_lines
+    is_block = lines > 1 and nearest.is_whole and nearest.old_at == 0
+    place = f", from line {teller.first_line} on ({equal} of {lines} lines match)," if is_block else ""
+    if teller.is_at_end(last):
+        return f"the nearest place{place} breaks off: {teller.told(last)}"
+    return f"the nearest place{place} differs at {teller.told(last)}; the file has there {teller.shown(last)}"
 
 
 def _other_order(file: FileBytes, old: str) -> str:
@@ -154,7 +164,7 @@ class _Teller:
         self._file = file
         self._place = place
         self._text = place.passage.text
-        self._first_line = file.line_number(place.start)
+        self._line_of_start = file.line_number(place.start)
 
     @property
     def has_several_lines(self) -> bool:
@@ -164,8 +174,13 @@ class _Teller:
     @property
     def lines(self) -> str:
         """The line or the lines of the place."""
-        first, last = self.line_of(self._first_at), self.last_line
+        first, last = self.first_line, self.last_line
         return f"lines {first}-{last}" if last > first else f"line {first}"
+
+    @property
+    def first_line(self) -> int:
+        """The first line of the place."""
+        return self.line_of(self._first_at)
 
     @property
     def last_line(self) -> int:
@@ -182,9 +197,9 @@ class _Teller:
 
     def line_of(self, at: int) -> int:
         """Return the number of the line of a position in the passage."""
-        return self._first_line + self._text.count("\n", 0, at)
+        return self._line_of_start + self._text.count("\n", 0, at)
 
-    def first_of(self, differences: list[Difference]) -> str:
+    def first_of(self, differences: Sequence[Difference]) -> str:
         """Tell the first one, and how many are like it."""
         more = len(differences) - 1
         return self.told(differences[0]) + (f" (and {more} more like it)" if more else "")
@@ -202,14 +217,16 @@ class _Teller:
             case Kind.LINE_BREAKS:
                 where, words = f"after {line}", (_line_breaks(there), _line_breaks(sought))
             case Kind.NORMAL_FORM:
-                where, words = f"{line}, {column}", (_form(there), _form(sought))
+                where, words = f"{line}, {column}", (_with_form(there), _with_form(sought))
             case _ if self.is_at_end(difference):
                 line = f"line {self.line_of(difference.file_at - 1)}"
                 return f"the file ends after {line}, old_string goes on with {named_all(sought)}"
             case _:
                 where, words = f"{line}, {column}", (named_all(there) or "nothing", named_all(sought) or "nothing")
         told = f"the file has {words[0]}, old_string has {words[1]}"
-        where = where if self.has_several_lines else where.removeprefix(line).removeprefix(", ")
+        where = (
+            where if self.has_several_lines or not self._place.is_match else where.removeprefix(line).removeprefix(", ")
+        )
         return f"{where}: {told}" if where else told
 
     def is_at_end(self, difference: Difference) -> bool:
@@ -232,6 +249,6 @@ def _line_breaks(text: str) -> str:
     return "1 line break" if count == 1 else f"{count or 'no'} line breaks"
 
 
-def _form(text: str) -> str:
+def _with_form(text: str) -> str:
     forms = [form for form in ("NFC", "NFD") if is_normalized(form, text)]
     return f"{named_all(text)} ({' and '.join(forms) or 'neither NFC nor NFD'})"
