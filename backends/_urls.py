@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from fs_core.errors import InvalidPath, Unsupported
 
@@ -115,7 +115,8 @@ def _holds_password(link: str) -> bool:
     authority, rest = found[2], found[3]
     user, at, _ = authority.rpartition("@")
     if at:
-        return ":" in user
+        # A lone user of a web address is a token as a rule; a colon may be percent-encoded.
+        return ":" in unquote(user) or found[1].lower() in HTTP_SCHEMES
     # A password with an unescaped / ends the authority early: what looks like a port is then no number.
     port = authority.rpartition(":")[2] if ":" in authority and not authority.endswith("]") else ""
     return "@" in rest and _PORT.fullmatch(port) is None

@@ -1,13 +1,19 @@
 """Settings of the stores, importable without loading any store's library."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
 
 __all__ = ["BackendOptions", "FsspecOptions", "LocalOptions", "S3Options", "SftpOptions"]
 
 _MIB = 1024 * 1024
+
+
+def _http_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("an endpoint is a URL that begins with https:// or http://")
+    return value
 
 
 class _Options(BaseModel):
@@ -31,7 +37,7 @@ class S3Options(_Options):
     """S3 and compatible stores. Credentials come from the standard AWS chain unless given here."""
 
     concurrency_max: PositiveInt = 32
-    endpoint_url: str | None = None
+    endpoint_url: Annotated[str, AfterValidator(_http_url)] | None = None
     region: str | None = None
     profile: str | None = None
     access_key_id: str | None = None

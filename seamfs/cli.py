@@ -211,14 +211,16 @@ def _run_edit(options: argparse.Namespace) -> int:
 def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool], tool: str) -> int:
     from seamfs.one_shot import run_tool
 
-    refused = run_tool(
+    code = run_tool(
         tool,
         {"file_path": options.path, **arguments},
         root=options.root,
         config_file=options.config,
         as_json=options.json,
     )
-    return REFUSED if refused else SUCCESS
+    if code is None:
+        return SUCCESS
+    return USAGE if code == "INVALID_ARGS" else REFUSED
 
 
 def _run_doctor(options: argparse.Namespace) -> int:

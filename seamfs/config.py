@@ -151,6 +151,8 @@ def _environment(ignored: frozenset[str]) -> _Source:
             section = name.removeprefix(ENV_PREFIX).lower().split(NESTED)[0]
             if section not in Settings.model_fields:
                 raise BadSettingError(f"{name}: unknown setting; known here: {_known_at(())}")
+            if name.upper() != ENV_PREFIX + section.upper() and not _models(Settings.model_fields[section].annotation):
+                raise BadSettingError(f"{name}: unknown setting; {ENV_PREFIX}{section.upper()} holds one value")
     try:
         return _Source("environment", EnvSettingsSource(Settings)())
     except SettingsError as error:
@@ -164,8 +166,8 @@ def _file(config_file: Path | None) -> _Source:
     if config_file is None and not file.is_file():
         return _Source("file", {}, file)
     try:
-        # The source itself takes a missing file for an empty one.
-        file.stat()
+        # The source itself takes a missing file or a directory for an empty file.
+        file.open("rb").close()
         return _Source("file", TomlConfigSettingsSource(Settings, toml_file=file)(), file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -187,13 +189,14 @@ def _explain(error: ValidationError, sources: tuple[_Source, ...]) -> str:
     details = error.errors(include_url=False, include_context=False, include_input=False)
     first = details[0]
     path = tuple(str(part) for part in first["loc"])
-    while True:
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    while path:
         for source in sources:
-            if path and source.has(path):
-                more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+            if source.has(path):
                 return f"{source.name_of(path)}: {_what(first, path)}{more}"
         # Positions inside a list or a union exist in no source; what holds them does.
         path = path[:-1]
+    return f"settings: {_what(first, path)}{more}"
 
 
 def _what(detail: ErrorDetails, path: tuple[str, ...]) -> str:

@@ -50,11 +50,14 @@ async def diagnose(root: str, settings: Settings) -> list[Finding]:
     try:
         backend = await open_backend(root, settings.backends)
     except FsError as error:
-        return [failed("reachable", f"{error.code}: {error}", remedy=_OPEN_REMEDIES.get(error.code, ""))]
+        return [failed("reachable", f"{error.code}: {error}", remedy=_open_remedy(error))]
     elapsed_ms = (time.perf_counter() - started_s) * 1000
     try:
         reachable = passed("reachable", f"{backend.root.url} ({backend.scheme}), opened in {elapsed_ms:.0f} ms")
-        return [reachable, *await _store_findings(backend, settings), *_guard_findings(backend), _policy(settings)]
+        found = await _store_findings(backend, settings)
+        is_writable = all(finding.subject != "write" or finding.status is Status.PASS for finding in found)
+        guards = _guard_findings(backend) if is_writable else []
+        return [reachable, *found, *guards, _policy(settings)]
     finally:
         with anyio.CancelScope(shield=True):
             await backend.aclose()
@@ -76,7 +79,13 @@ async def _store_findings(backend: Backend, settings: Settings) -> Sequence[Find
     try:
         return await findings(backend, settings)
     except FsError as error:
-        return [failed("probe", f"{error.code}: {error}", remedy=_OPEN_REMEDIES.get(error.code, ""))]
+        return [failed("probe", f"{error.code}: {error}", remedy=_open_remedy(error))]
+
+
+def _open_remedy(error: FsError) -> str:
+    # What is unavailable for good, such as an unknown host key, says by itself what to do.
+    is_told = error.code is ErrorCode.UNAVAILABLE and not error.retryable
+    return "" if is_told else _OPEN_REMEDIES.get(error.code, "")
 
 
 def _guard_findings(backend: Backend) -> list[Finding]:

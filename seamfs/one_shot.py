@@ -24,23 +24,23 @@ INPUT_SIZE_BYTES_MAX: Final = 512 * 1024 * 1024
 
 def run_tool(
     name: str, arguments: Mapping[str, JsonValue], *, root: str, config_file: Path | None, as_json: bool
-) -> bool:
-    """Call a tool without an observation policy, print its result, and return whether it was refused.
+) -> str | None:
+    """Call a tool without an observation policy, print its result, and return the code if it was refused.
 
     Raises:
         BadSettingError: A setting is wrong.
     """
     settings = load_settings(flags={"policy": "none"}, config_file=config_file)
     result = anyio.run(partial(_call, name, arguments, root=root, settings=settings))
-    refused = isinstance(result, ToolFailure)
+    code = result.code if isinstance(result, ToolFailure) else None
     if as_json:
         write_text(json.dumps(_json(result), ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
-    elif not refused:
+    elif code is None:
         text = "\n".join(block.text for block in result.content)
         write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
-    if refused:
+    if isinstance(result, ToolFailure):
         write_text(f"{result.code}: {result.message}\n", sys.stderr)
-    return refused
+    return code
 
 
 def standard_input() -> str:

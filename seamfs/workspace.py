@@ -49,7 +49,7 @@ class Workspace:
         self.tools = ToolRuntime()
         self._observations = MemoryObservations() if observations is None else observations
         self._call_ids = count(1)
-        for tool in file_tools(limits=settings.read, read_only=read_only):
+        for tool in file_tools(limits=settings.read, read_only=read_only, guarded=settings.policy != "none"):
             self.tools.register(tool)
 
     @property

@@ -24,21 +24,38 @@ _READ: Final = (
     "Line numbers are no part of the file."
 )
 _WRITE: Final = (
-    "Create a file, or replace the whole content of one. Creating a file needs no read; missing directories are made. "
-    "Before an existing file is replaced it must have been read, written or edited in this session (any part counts), "
-    "and it must not have changed since; otherwise nothing is written. To change a part of a file use edit."
+    "Create a file, or replace the whole content of one. Missing directories are made. "
+    "To change a part of a file use edit."
+)
+_WRITE_GUARDED: Final = (
+    " Creating a file needs no read. Before an existing file is replaced it must have been read, written or edited in "
+    "this session (any part counts), and it must not have changed since; otherwise nothing is written."
 )
 _EDIT: Final = (
     "Replace text in an existing file. old_string is matched literally, whitespace and letter case included, and must "
-    "occur exactly once unless replace_all is true. The file must have been read, written or edited in this session "
-    "(any part counts) and must not have changed since; otherwise nothing is written. All other bytes stay as they are."
+    "occur exactly once unless replace_all is true. All other bytes stay as they are."
+)
+_EDIT_GUARDED: Final = (
+    " The file must have been read, written or edited in this session (any part counts) and must not have changed "
+    "since; otherwise nothing is written."
 )
 
 
-def file_tools(*, limits: ReadLimits | None = None, read_only: bool = False) -> tuple[Tool[Any], ...]:
-    """Return read, write and edit, or read alone. The caller of the runtime passes a `FileSession` as owner."""
-    tools = (_read_tool(limits or ReadLimits()), _write_tool(), _edit_tool())
-    return tools[:1] if read_only else tools
+def file_tools(
+    *, limits: ReadLimits | None = None, read_only: bool = False, guarded: bool = True
+) -> tuple[Tool[Any], ...]:
+    """Return read, write and edit, or read alone. The caller of the runtime passes a `FileSession` as owner.
+
+    `guarded` tells whether its policy wants a file to be read before it is changed, which the descriptions then say.
+    """
+    read = _read_tool(limits or ReadLimits())
+    if read_only:
+        return (read,)
+    return (
+        read,
+        _write_tool(_WRITE + _WRITE_GUARDED if guarded else _WRITE),
+        _edit_tool(_EDIT + _EDIT_GUARDED if guarded else _EDIT),
+    )
 
 
 def _session(context: ToolContext) -> FileSession:
@@ -64,7 +81,10 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
 
     return Tool(
         name="read",
-        description=_READ,
+        description=(
+            f"{_READ} A page holds at most {limits.max_lines} lines and {limits.max_page_bytes} bytes; "
+            f"a line is cut after {limits.max_line_chars} characters."
+        ),
         parameters=ReadArgs,
         output=ReadValue,
         execute=execute,
@@ -101,7 +121,7 @@ def _read_value(read: PageRead, window: Window, *, clamped: list[NoteValue]) -> 
     )
 
 
-def _write_tool() -> Tool[WriteArgs]:
+def _write_tool(description: str) -> Tool[WriteArgs]:
     async def execute(args: WriteArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
             written = await _session(context).write(args.file_path, args.content)
@@ -116,7 +136,7 @@ def _write_tool() -> Tool[WriteArgs]:
 
     return Tool(
         name="write",
-        description=_WRITE,
+        description=description,
         parameters=WriteArgs,
         output=WriteValue,
         execute=execute,
@@ -128,7 +148,7 @@ def _write_tool() -> Tool[WriteArgs]:
     )
 
 
-def _edit_tool() -> Tool[EditArgs]:
+def _edit_tool(description: str) -> Tool[EditArgs]:
     async def execute(args: EditArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
             edited = await _session(context).edit(args.file_path, args.edit)
@@ -142,7 +162,7 @@ def _edit_tool() -> Tool[EditArgs]:
 
     return Tool(
         name="edit",
-        description=_EDIT,
+        description=description,
         parameters=EditArgs,
         output=EditValue,
         execute=execute,

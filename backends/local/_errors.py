@@ -49,6 +49,6 @@ def mapped_errors(path: str, operation: Operation) -> Generator[None]:
         yield
     except OSError as error:
         kind, reason = _BY_ERRNO.get(error.errno or 0, (IoFault, f"input/output fault: {error.strerror or error}"))
-        if error.errno == errno.ENOENT and operation == "list":
+        if error.errno == errno.ENOENT and operation in {"list", "open"}:
             reason = Reason.NO_SUCH_DIRECTORY
         raise kind(reason, path=path, operation=operation, retryable=kind is Unavailable) from error

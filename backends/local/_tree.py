@@ -20,6 +20,7 @@ __all__ = ["Names", "Tree", "open_regular", "regular_or_refuse"]
 Names = tuple[str, ...]
 
 LINKS_FOLLOWED_MAX: Final = 40
+NAME_BYTES_MAX: Final = 255  # NAME_MAX of Linux and of every common file system
 _DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WALK: Final = _DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)  # needs only search permission, where the kernel can
 
@@ -50,6 +51,8 @@ class Tree:
             name = pending.pop()
             if name in {"", "."}:
                 continue
+            if len(os.fsencode(name)) > NAME_BYTES_MAX:
+                raise InvalidPath(Reason.NAME_TOO_LONG, path=path, operation="resolve")
             if name == "..":
                 done = self._one_up(done, pending, path=path)
                 continue

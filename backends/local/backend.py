@@ -33,6 +33,7 @@ from fs_core.types import (
 
 __all__ = ["LocalBackend", "open_local"]
 
+UNSIZED_BYTES_MAX: Final = 64 << 20
 _KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 
 
@@ -257,7 +258,7 @@ def _read(
     version = version_of(status)
     if pinned is not None and pinned != version:
         raise _changed(target)
-    size = status.st_size or _size_by_reading(fd, call)
+    size = status.st_size or sum(len(piece) for piece in _unsized_pieces(fd, target, call))
     end = size if limit is None else min(size, offset + limit)
     data = b"".join(_pieces(fd, offset, end, call))
     if len(data) != max(0, end - offset) or version_of(os.fstat(fd)) != version:
@@ -267,9 +268,15 @@ def _read(
     return Snapshot(data=data, offset=offset, size_bytes=size, version=version)
 
 
-def _size_by_reading(fd: int, call: WorkerCall) -> int:
-    """Return the size of a file that claims to be empty; those of /proc are not."""
-    return sum(len(piece) for piece in _pieces(fd, 0, None, call))
+def _unsized_pieces(fd: int, target: Target, call: WorkerCall) -> Iterator[bytes]:
+    """Yield a file that claims to be empty; those of /proc are not, and some of them never end."""
+    size = 0
+    for piece in _pieces(fd, 0, None, call):
+        size += len(piece)
+        if size > UNSIZED_BYTES_MAX:
+            reason = f"tells no size and has more than {UNSIZED_BYTES_MAX} bytes"
+            raise TooLarge(reason, path=target.display_path, operation="read")
+        yield piece
 
 
 def _pieces(fd: int, start: int, end: int | None, call: WorkerCall) -> Iterator[bytes]:
@@ -287,7 +294,8 @@ def _scan(fd: int, target: Target, sink: Sink, call: WorkerCall) -> Scanned:
     status = os.fstat(fd)
     hasher = ContentHasher()
     size = 0
-    for piece in _pieces(fd, 0, None, call):
+    is_sized = status.st_size > 0
+    for piece in _pieces(fd, 0, status.st_size, call) if is_sized else _unsized_pieces(fd, target, call):
         hasher.update(piece)
         sink(piece)
         size += len(piece)

@@ -37,6 +37,7 @@ class Failure(Enum):
     BAD_KEY = auto()
     DENIED = auto()
     CREDENTIALS = auto()
+    NO_CREDENTIALS = auto()
     WRONG_REGION = auto()
     ARCHIVED = auto()
     NOT_OFFERED = auto()
@@ -120,13 +121,13 @@ _SERVER_STATUS: Final = 500
 
 _EXCEPTIONS: Final[tuple[tuple[type[BaseException], Failure], ...]] = (
     # The first that matches decides, so subclasses stand above their bases.
-    (botocore_errors.NoCredentialsError, Failure.CREDENTIALS),
+    (botocore_errors.NoCredentialsError, Failure.NO_CREDENTIALS),
     (botocore_errors.PartialCredentialsError, Failure.CREDENTIALS),
     (botocore_errors.CredentialRetrievalError, Failure.CREDENTIALS),
     (botocore_errors.TokenRetrievalError, Failure.CREDENTIALS),
     (botocore_errors.UnauthorizedSSOTokenError, Failure.CREDENTIALS),
     (botocore_errors.SSOError, Failure.CREDENTIALS),
-    (botocore_errors.ProfileNotFound, Failure.CREDENTIALS),
+    (botocore_errors.ProfileNotFound, Failure.NO_CREDENTIALS),
     (botocore_errors.ConnectTimeoutError, Failure.NOT_SENT),
     (botocore_errors.ProxyConnectionError, Failure.NOT_SENT),
     (botocore_errors.SSLError, Failure.NOT_SENT),
@@ -184,6 +185,10 @@ _MEANINGS: Final[dict[Failure, tuple[type[FsError], str]]] = {
     Failure.CREDENTIALS: (
         Unavailable,
         "the store did not accept the credentials; check key, token, profile and clock",
+    ),
+    Failure.NO_CREDENTIALS: (
+        Unavailable,
+        "no credentials were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     ),
     Failure.WRONG_REGION: (
         Unavailable,

@@ -284,12 +284,16 @@ def _verify_host_key(transport: paramiko.Transport, hop: Hop) -> None:
     if verdict is Verdict.TRUSTED:
         return
     shown = f"{key.get_name()} {key.fingerprint}"
-    raise ConnectError(_host_key_refusal(verdict, hop, label, shown))
+    # The very key that was shown, under the name that it is looked up by: another scan could meet another host.
+    line = f"{label} {key.get_name()} {key.get_base64()}"
+    raise ConnectError(_host_key_refusal(verdict, hop, label, shown=shown, line=line))
 
 
-def _host_key_refusal(verdict: Verdict, hop: Hop, label: str, shown: str) -> str:
+def _host_key_refusal(verdict: Verdict, hop: Hop, label: str, *, shown: str, line: str) -> str:
     file = shlex.quote(str(hop.known_hosts_file))
-    trust = f"ssh-keyscan -p {hop.port} {hop.host} >> {file}"
+    trust = f"echo {shlex.quote(line)} >> {file}"
+    if not hop.known_hosts_file.parent.exists():
+        trust = f"mkdir -p -m 700 {shlex.quote(str(hop.known_hosts_file.parent))} && {trust}"
     match verdict:
         case Verdict.REVOKED:
             return f"the host key of {label} ({shown}) is revoked in known_hosts; the connection was refused"

@@ -137,6 +137,8 @@ async def test_chain_never_uses_the_client_that_trusts_any_host(scheme: str) -> 
         "zip://::https://me:hunter2@host/a.zip",
         "sftp://me:hunter2/slash@host/a",
         "sftp://:hunter2@host/a",
+        "sftp://me%3Ahunter2@host/a",
+        "https://hunter2@host/a",
     ],
 )
 async def test_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:

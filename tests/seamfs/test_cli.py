@@ -116,6 +116,23 @@ def test_a_wrong_command_line_is_status_two(arguments: list[str], capsys: pytest
     assert "usage: seamfs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["read", "--offset", "0"], ["edit", "--old-string", "", "--new-string", "x"]],
+)
+def test_arguments_that_the_tool_does_not_take_are_status_two(
+    root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = arguments
+    assert main([command, str(root), "a.txt", *options]) == 2
+    assert capsys.readouterr().err.startswith("INVALID_ARGS: ")
+
+
+def test_a_missing_root_is_no_such_directory(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["read", str(root / "nowhere"), "a"]) == 1
+    assert capsys.readouterr().err == f"FS_NOT_FOUND: {root / 'nowhere'}: no such directory\n"
+
+
 def test_a_bad_setting_is_status_two_and_one_line(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,8 @@ def test_a_named_file_is_read_instead_of_the_usual_one(tmp_path: Path) -> None:
         ("SEAMFS_POLICY", "sometimes", "SEAMFS_POLICY: Input should be 'read-before-write' or 'none'"),
         ("SEAMFS_READ__LINES", "3", "SEAMFS_READ__LINES: unknown setting; known here: max_lines, max_line_chars"),
         ("SEAMFS_REED__MAX_LINES", "3", "SEAMFS_REED__MAX_LINES: unknown setting; known here: policy, read, local"),
+        ("SEAMFS_POLICY__X", "1", "SEAMFS_POLICY__X: unknown setting; SEAMFS_POLICY holds one value"),
+        ("SEAMFS_S3__ENDPOINT_URL", "127.0.0.1:9000", "SEAMFS_S3__ENDPOINT_URL: an endpoint is a URL that begins with"),
         ("SEAMFS_POLCIY", "none", "SEAMFS_POLCIY: unknown setting; known here: policy, read"),
         ("SEAMFS_READ", "{not json", "SEAMFS_READ: "),
     ],
@@ -107,6 +109,8 @@ def test_a_file_that_was_named_has_to_exist(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     with pytest.raises(BadSettingError, match=f"^{missing}: No such file"):
         load_settings(config_file=missing)
+    with pytest.raises(BadSettingError, match=f"^{tmp_path}: Is a directory"):
+        load_settings(config_file=tmp_path)
 
 
 def test_a_variable_that_holds_the_token_under_our_prefix_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from seamfs.demo_stores import DemoStore, local_store, s3_store, sftp_store
 from seamfs.doctor import diagnose
 from seamfs.doctor_clock import clock_finding
 from seamfs.doctor_findings import Finding, Status
+from seamfs.embedded.sftp import embedded_sftp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("restored_logging")]
 
@@ -64,6 +65,20 @@ async def test_an_sftp_server_is_asked_for_extensions_clock_and_credentials(root
     assert set(found.values()) == {Status.PASS}
     assert {"credentials", "extensions", "atomic replace", "atomic create", "durability", "clock"} <= set(found)
     assert [name for name in names_in(root) if not name.startswith(".")] == []
+
+
+async def test_where_nothing_can_be_written_no_guard_is_praised() -> None:
+    findings = await diagnose("/proc/self", Settings())
+    assert [finding.subject for finding in findings] == ["reachable", "write", "policy"]
+    assert findings[1].status is Status.WEAKER
+
+
+async def test_a_message_that_says_what_to_do_gets_no_second_advice(tmp_path: Path) -> None:
+    with embedded_sftp(tmp_path) as server:
+        options = server.options.model_copy(update={"known_hosts_file": tmp_path / "nobody-is-known"})
+        (finding,) = await diagnose(server.url, Settings(sftp=options))
+    assert "then trust it: echo " in finding.detail
+    assert (finding.status, finding.remedy) == (Status.FAIL, "")
 
 
 async def test_memory_is_said_to_be_gone_with_the_process() -> None:

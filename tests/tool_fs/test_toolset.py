@@ -6,6 +6,7 @@ from fs_core.text import Window
 from tests.fs_core.seam import OTHER
 from tests.tool_fs.toolkit import Bench
 from tool_fs.arguments import EditArgs, WriteArgs
+from tool_fs.limits import ReadLimits
 from tool_fs.toolset import file_tools
 from tool_runtime import ToolAnnotations, ToolCall, ToolFailure, ToolRuntime, ToolSuccess
 
@@ -98,6 +99,18 @@ def test_the_descriptions_state_what_must_be_read_before_what() -> None:
     assert "must not have changed since" in edit
     assert "exactly once unless replace_all is true" in edit
     assert "Line numbers are no part of the file" in read
+
+
+def test_without_a_guard_the_descriptions_ask_for_no_read() -> None:
+    _, write, edit = (tool.description for tool in file_tools(guarded=False))
+    assert "read" not in write
+    assert "read" not in edit
+    assert "exactly once unless replace_all is true" in edit
+
+
+def test_the_bounds_of_a_page_are_told() -> None:
+    (read,) = file_tools(limits=ReadLimits(max_lines=7, max_line_chars=8, max_page_bytes=9), read_only=True)
+    assert read.description.endswith("at most 7 lines and 9 bytes; a line is cut after 8 characters.")
 
 
 def test_the_hints_for_hosts_tell_what_changes_files() -> None:

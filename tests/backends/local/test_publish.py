@@ -16,6 +16,7 @@ import pytest
 from backends.local import LocalBackend, _publish, open_local
 from backends.options import LocalOptions
 from fs_core.errors import (
+    InvalidPath,
     IoFault,
     NoSpace,
     NotDirectory,
@@ -24,6 +25,7 @@ from fs_core.errors import (
     PermissionDenied,
     SandboxDenied,
     StaleVersion,
+    TooLarge,
     Unavailable,
     Unsupported,
 )
@@ -446,6 +448,27 @@ async def test_files_of_proc_are_read_whole_though_they_claim_to_be_empty() -> N
         await backend.aclose()
     assert snapshot.is_whole
     assert b"python" in snapshot.data
+
+
+async def test_a_file_without_size_and_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backends.local.backend.UNSIZED_BYTES_MAX", 1 << 20)
+    backend = await open_local(Path("/proc/self"), LocalOptions())
+    try:
+        target = await target_of(backend, "pagemap")
+        pieces: list[bytes] = []
+        with pytest.raises(TooLarge):
+            await backend.scan(target, pieces.append)
+        with pytest.raises(TooLarge):
+            await backend.read(target, limit=10)
+    finally:
+        await backend.aclose()
+    assert sum(map(len, pieces)) <= 1 << 20
+
+
+async def test_an_over_long_name_below_a_missing_directory_is_an_invalid_path(backend: LocalBackend) -> None:
+    with pytest.raises(InvalidPath):
+        await target_of(backend, f"missing/{'x' * 256}")
+    assert (await target_of(backend, f"missing/{'x' * 255}")).display_path.endswith("x" * 255)
 
 
 # -- opening, closing, permissions, locks --------------------------------------------------------------------------

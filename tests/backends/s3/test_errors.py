@@ -79,8 +79,8 @@ def broken(cause: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (botocore_errors.NoCredentialsError(), Failure.CREDENTIALS),
-        (botocore_errors.ProfileNotFound(profile="p"), Failure.CREDENTIALS),
+        (botocore_errors.NoCredentialsError(), Failure.NO_CREDENTIALS),
+        (botocore_errors.ProfileNotFound(profile="p"), Failure.NO_CREDENTIALS),
         (botocore_errors.ConnectTimeoutError(endpoint_url=URL), Failure.NOT_SENT),
         (botocore_errors.SSLError(endpoint_url=URL, error="x"), Failure.NOT_SENT),
         (broken(aiohttp.ClientOSError(104, "reset")), Failure.CUT),

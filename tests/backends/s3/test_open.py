@@ -11,7 +11,7 @@ import trio
 
 from backends.options import S3Options
 from backends.s3 import S3Backend, open_s3
-from fs_core.errors import FsError, InvalidPath, NotFound, PermissionDenied, Unavailable, Unsupported
+from fs_core.errors import FsError, InvalidPath, NotDirectory, NotFound, PermissionDenied, Unavailable, Unsupported
 from fs_core.types import IfAbsent
 from seamfs.embedded.s3 import embedded_s3
 from tests.support.s3_proxy import Answer, FaultProxy, Hold, fault_proxy
@@ -94,7 +94,7 @@ async def test_redirect_to_the_region_of_the_bucket_is_followed(moto_server: S3S
         proxy.inject("LIST", Answer(301, "PermanentRedirect"))
         backend = await open_s3("s3://seam/p", moto_server.options(endpoint_url=proxy.endpoint_url))
         await backend.aclose()
-        assert proxy.counts() == {"LIST": 2, "HEAD": 1}
+        assert proxy.counts() == {"LIST": 2, "HEAD": 1 + 1}  # of the bucket for its region, and of the prefix
 
 
 async def test_missing_credentials_and_profile_are_unavailable(
@@ -108,10 +108,27 @@ async def test_missing_credentials_and_profile_are_unavailable(
     none: dict[str, Any] = {"access_key_id": None, "secret_access_key": None}
     error = await refusal("s3://seam", moto_server.options(**none))
     assert isinstance(error, Unavailable)
-    assert "NoCredentialsError" in str(error)
+    assert "no credentials were found" in str(error)
     error = await refusal("s3://seam", moto_server.options(**none, profile="absent"))
     assert isinstance(error, Unavailable)
-    assert "ProfileNotFound" in str(error)
+    assert "no credentials were found" in str(error)
+
+
+@pytest.mark.parametrize("below", ["", "/deeper"])
+async def test_root_in_an_object_is_no_directory(moto_server: S3Server, below: str) -> None:
+    harness = moto_server.harness()
+    harness.put("file", b"x")
+    error = await refusal(f"s3://{harness.bucket}/{harness.key('file')}{below}", moto_server.options())
+    assert isinstance(error, NotDirectory)
+    assert harness.names() == ["file"]
+
+
+async def test_root_is_opened_though_its_name_may_not_be_looked_at(moto_server: S3Server) -> None:
+    with fault_proxy(moto_server.endpoint_url) as proxy:
+        proxy.inject("HEAD", Answer(403))
+        backend = await open_s3("s3://seam/p", moto_server.options(endpoint_url=proxy.endpoint_url))
+        await backend.aclose()
+        assert proxy.counts()["HEAD"] == 1
 
 
 async def test_credentials_in_the_endpoint_are_refused_and_never_shown(moto_server: S3Server) -> None:

@@ -113,13 +113,14 @@ async def test_a_password_in_the_url_is_refused_without_being_repeated(sftp_serv
 async def test_an_unknown_host_key_is_refused_with_fingerprint_and_command(
     sftp_server: SftpServer, tmp_path: Path
 ) -> None:
-    known_hosts = tmp_path / "known hosts"
+    known_hosts = tmp_path / "not there yet" / "known hosts"
     with _nothing_leaks():
         error = await _refused(sftp_server, known_hosts_file=known_hosts)
     assert _run("ssh-keygen", "-lf", sftp_server.known_hosts_file).split()[1] in error.reason
     assert f"[127.0.0.1]:{sftp_server.port}" in error.reason
-    command = f"ssh-keyscan -p {sftp_server.port} 127.0.0.1 >> {shlex.quote(str(known_hosts))}"
-    assert error.reason.endswith(command)
+    command = error.reason.partition("trust it: ")[2]
+    assert command.endswith(f">> {shlex.quote(str(known_hosts))}")
+    assert command.startswith("mkdir -p -m 700 ")
     assert not error.retryable
     _run("/bin/sh", "-c", command)
     backend = await _open(sftp_server, known_hosts_file=known_hosts)
