@@ -190,12 +190,13 @@ class _Validator:
             self._begin_sample(self._pending, self._position)
         if self._offence is None:
             return None
-        is_from_start = self._offence < HEAD_BYTES
+        start = 0 if self._offence < HEAD_BYTES else self._offence
         evidence = Evidence(
             sample=bytes(self._sample),
-            offence_index=self._offence if is_from_start else 0,
+            sample_offset=start,
+            offence_index=self._offence - start,
             is_cut_off=self._is_cut_off,
-            is_head_utf8=not is_from_start and not self._head.isascii(),
+            is_head_utf8=start > 0 and not self._head.isascii(),
         )
         return NotTextFinding(offset=self._offence, evidence=evidence)
 

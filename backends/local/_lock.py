@@ -14,9 +14,9 @@ import xxhash
 from backends._workers import WorkerCall
 from fs_core.errors import Unavailable
 
-__all__ = ["ProcessLocks", "default_lock_directory", "try_flock"]
+__all__ = ["BUCKETS", "ProcessLocks", "default_lock_directory", "try_flock"]
 
-_BUCKETS: Final = 1024
+BUCKETS: Final = 1024
 _WAIT_FIRST_S: Final = 0.000_5
 _WAIT_MAX_S: Final = 0.02
 
@@ -38,26 +38,35 @@ class ProcessLocks:
         self._timeout_s = timeout_s
 
     @contextmanager
-    def hold(self, key: str, *, call: WorkerCall, path: str) -> Generator[None]:
-        """Hold the lock of `key`, in a worker thread.
+    def hold(self, key: str, *, call: WorkerCall, path: str) -> Generator[int]:
+        """Hold the lock of `key`, in a worker thread; give the number of its lock file.
 
         Raises:
             Unavailable: somebody else holds it for longer than the time limit, or the lock directory is not ours.
         """
-        fd = self._open(key, path)
+        bucket = xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogateescape")) % BUCKETS
+        fd = self._open(bucket, path)
         try:
             self._acquire(fd, call, path)
-            yield
+            yield bucket
         finally:
             os.close(fd)
 
-    def _open(self, key: str, path: str) -> int:
+    @contextmanager
+    def hold_if_free(self, bucket: int) -> Generator[bool]:
+        """Hold a lock file by its number unless somebody has it; give whether it is held."""
+        fd = self._open(bucket, ".")
+        try:
+            yield try_flock(fd)
+        finally:
+            os.close(fd)
+
+    def _open(self, bucket: int, path: str) -> int:
         self._directory.mkdir(mode=0o700, exist_ok=True)
         status = self._directory.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             reason = f"the lock directory {self._directory} belongs to somebody else"
             raise Unavailable(reason, path=path, operation="write")
-        bucket = xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogateescape")) % _BUCKETS
         file = self._directory / f"{bucket:03x}.lock"
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 

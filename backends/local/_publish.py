@@ -7,9 +7,10 @@ from typing import Final
 
 from backends._workers import WorkerCall
 from backends.local._kernel import exchange, rename_no_replace
+from backends.local._lock import ProcessLocks
 from backends.local._metadata import keep_metadata
 from backends.local._staging import Staged, Sweeper, staged
-from backends.local._tree import Names, Tree, open_regular, regular_or_refuse
+from backends.local._tree import Names, Tree, open_regular, regular_or_refuse, sync_directory
 from backends.local._version import digest_of, version_of
 from fs_core.digest import content_digest
 from fs_core.errors import PermissionDenied, Reason, StaleVersion, Unsupported
@@ -51,20 +52,24 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 class Publisher:
     """Writes files below one root."""
 
-    def __init__(self, tree: Tree, *, fsync: bool) -> None:
+    def __init__(self, tree: Tree, *, locks: ProcessLocks, fsync: bool) -> None:
         self._tree = tree
+        self._locks = locks
         self._fsync = fsync
-        self._sweeper = Sweeper()
+        self._sweeper = Sweeper(locks)
 
     def write(
-        self, names: Names, data: bytes, condition: WriteCondition, *, call: WorkerCall, path: str
+        self, names: Names, data: bytes, condition: WriteCondition, *, key: str, call: WorkerCall, path: str
     ) -> WriteReceipt:
-        """Publish `data` at `names` if `condition` holds; the caller holds the process lock and maps `OSError`."""
-        with self._tree.made_parent(names, path=path) as (directory, made):
-            self._sweeper.sweep(directory)
-            one = _Write(directory, names[-1], path, call)
+        """Publish `data` at `names` if `condition` holds, under the lock of `key`; the caller maps `OSError`."""
+        with (
+            self._locks.hold(key, call=call, path=path) as bucket,
+            self._tree.made_parent(names, path=path) as parent,
+        ):
+            self._sweeper.sweep(parent.fd, held=bucket)
+            one = _Write(parent.fd, names[-1], path, call)
             old = one.verified_old(condition)
-            with staged(directory, is_new=old is None) as file:
+            with staged(parent.fd, is_new=old is None, bucket=bucket) as file:
                 notes = one.fill(file, data, old)
                 if self._fsync:
                     os.fsync(file.fd)
@@ -73,12 +78,12 @@ class Publisher:
                 in_place = one.publish(file, data, old, condition)
                 version = in_place or _published_version(file, before, data)
             if self._fsync:
-                _sync(directory)
-                self._tree.sync_directories(made)
+                sync_directory(parent.fd)
+                parent.sync_made()
         if in_place is not None:
             notes = (Note(NoteKind.WRITTEN_IN_PLACE, "the file cannot be replaced in one step; it was overwritten"),)
-        if made:
-            notes = (Note(NoteKind.PARENTS_CREATED, ", ".join(made)), *notes)
+        if parent.made:
+            notes = (Note(NoteKind.PARENTS_CREATED, ", ".join(parent.made)), *notes)
         return WriteReceipt(version=version, created=old is None, notes=notes)
 
 
@@ -251,14 +256,3 @@ def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Ver
         # A foreign writer changed the new file in place at once: our digest with its time stamps would hide that.
         return version_of(before, digest=content_digest(data))
     return version_of(after, digest=content_digest(data))
-
-
-def _sync(directory: int) -> None:
-    try:
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-    except PermissionError:
-        return  # a directory that may not be read cannot be flushed either
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -9,13 +9,13 @@ import errno
 import os
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied
 
-__all__ = ["Names", "Tree", "open_regular", "regular_or_refuse"]
+__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse", "sync_directory"]
 
 Names = tuple[str, ...]
 
@@ -51,6 +51,9 @@ class Tree:
             name = pending.pop()
             if name in {"", "."}:
                 continue
+            if not _is_text(name):
+                reason = "a symbolic link leads to a name that is not UTF-8"
+                raise InvalidPath(reason, path=path, operation="resolve")
             if len(os.fsencode(name)) > NAME_BYTES_MAX:
                 raise InvalidPath(Reason.NAME_TOO_LONG, path=path, operation="resolve")
             if name == "..":
@@ -107,44 +110,82 @@ class Tree:
             os.close(fd)
 
     @contextmanager
-    def made_parent(self, names: Names, *, path: str) -> Generator[tuple[int, list[str]]]:
-        """As `parent`, but missing directories are made; give them as paths from the root, topmost first.
+    def made_parent(self, names: Names, *, path: str) -> Generator["MadeParent"]:
+        """As `parent`, but missing directories are made.
 
         If the block fails, the made directories are removed again, as far as nobody has used them meanwhile.
         """
-        made: list[str] = []
-        fd = os.dup(self._fd)
+        parent = MadeParent(os.dup(self._fd))
         try:
             for depth, name in enumerate(names[:-1], start=1):
-                try:
-                    os.mkdir(name, dir_fd=fd)
-                    made.append("/".join(names[:depth]))
-                except FileExistsError:
-                    pass  # the usual case, and the race of two writers
-                fd = _step(fd, name, path=path, operation="write")
-            yield fd, made
+                parent.enter(name, shown="/".join(names[:depth]), path=path)
+            yield parent
         except BaseException:
-            self._remove(made)
+            parent.remove_made()
             raise
         finally:
-            os.close(fd)
+            parent.close()
 
-    def sync_directories(self, made: list[str]) -> None:
-        """Flush the directories that hold the entries of `made`."""
-        for directory in made:
-            parent = directory.rpartition("/")[0] or "."
-            fd = os.open(parent, os.O_RDONLY | _DIRECTORY, dir_fd=self._fd)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
 
-    def _remove(self, made: list[str]) -> None:
-        for directory in reversed(made):
+class MadeParent:
+    """The directory of a file that is to be written, with the directories that were made on the way to it.
+
+    What was made is named by the open directory that holds it, never by its path, which may lead elsewhere by now.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.made: list[str] = []
+        """The made directories as paths from the root, topmost first."""
+        self._holders: list[tuple[int, str]] = []
+
+    def enter(self, name: str, *, shown: str, path: str) -> None:
+        """Go down into the directory `name`, which is made if it is missing."""
+        with suppress(FileExistsError):  # the usual case, and the race of two writers
+            os.mkdir(name, dir_fd=self.fd)
+            self._holders.append((os.dup(self.fd), name))
+            self.made.append(shown)
+        self.fd = _step(self.fd, name, path=path, operation="write")
+
+    def sync_made(self) -> None:
+        """Flush the directories that hold the entries of the made ones."""
+        for holder, _ in self._holders:
+            sync_directory(holder)
+
+    def remove_made(self) -> None:
+        """Remove the made directories, the lowest first, until one is in use by somebody else."""
+        for holder, name in reversed(self._holders):
             try:
-                os.rmdir(directory, dir_fd=self._fd)
+                os.rmdir(name, dir_fd=holder)
             except OSError:
                 return  # somebody else has put something there; it is theirs now
+
+    def close(self) -> None:
+        """Release all descriptors."""
+        for holder, _ in self._holders:
+            os.close(holder)
+        os.close(self.fd)
+
+
+def sync_directory(fd: int) -> None:
+    """Flush a directory, whatever its descriptor was opened for."""
+    try:
+        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+    except PermissionError:
+        return  # a directory that may not be read cannot be flushed either
+    try:
+        os.fsync(readable)
+    finally:
+        os.close(readable)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name from the disk is one that a path could give."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _resolved(absolute: Path, *, path: str) -> Path:

@@ -71,8 +71,8 @@ class LocalBackend(Backend):
         self._tree = tree
         self._workers = workers
         self._options = options
-        self._publisher = Publisher(tree, fsync=options.fsync)
         self._locks = ProcessLocks(options.lock_directory or default_lock_directory(), timeout_s=options.lock_timeout_s)
+        self._publisher = Publisher(tree, locks=self._locks, fsync=options.fsync)
         given = str(path.absolute()).rstrip("/")
         real = str(tree.real).rstrip("/")
         self._root = Root(url=str(tree.real), prefixes=tuple(dict.fromkeys((given, real))))
@@ -164,11 +164,10 @@ class LocalBackend(Backend):
 
         def work(call: WorkerCall) -> WriteReceipt:
             self._opened(target.display_path)
-            with (
-                mapped_errors(target.display_path, "write"),
-                self._locks.hold(target.key, call=call, path=target.display_path),
-            ):
-                return self._publisher.write(names, data, condition, call=call, path=target.display_path)
+            with mapped_errors(target.display_path, "write"):
+                return self._publisher.write(
+                    names, data, condition, key=target.key, call=call, path=target.display_path
+                )
 
         return await self._workers.run(work)
 
@@ -237,18 +236,14 @@ class LocalBackend(Backend):
 def _entry(entry: "os.DirEntry[str]") -> Entry:
     name = os.fsencode(entry.name).decode("utf-8", "replace")
     addressable = name == entry.name
-    if entry.is_dir():
-        return Entry(name, FileKind.DIRECTORY, addressable=addressable)
-    if entry.is_file():
-        return Entry(name, FileKind.FILE, size_bytes=_size(entry), addressable=addressable)
-    return Entry(name, FileKind.OTHER, addressable=addressable)
-
-
-def _size(entry: "os.DirEntry[str]") -> int | None:
     try:
-        return entry.stat().st_size
-    except FileNotFoundError:
-        return None  # removed while the directory was listed
+        status = entry.stat()
+    except OSError:  # a link to nothing or in a loop, or removed while the directory was listed
+        return Entry(name, FileKind.OTHER, addressable=addressable)
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
+    # The size of what a link leads to is told by a stat of that, if it is inside the root.
+    size = status.st_size if kind is FileKind.FILE and not entry.is_symlink() else None
+    return Entry(name, kind, size_bytes=size, addressable=addressable)
 
 
 def _read(

@@ -146,6 +146,7 @@ def test_wide_text_without_a_mark_is_known_by_what_it_decodes_to(text: str, enco
         pytest.param(b"plain\n" * 5000 + b"\0", id="nul far behind the start"),
         pytest.param(b"\xff\xfd" + b"\xe9" * 600 + b"\0", id="nul behind an invalid byte"),
         pytest.param(b"A\0", id="one character"),
+        pytest.param(b"plain\n" * 5000 + "appended\n".encode("utf-16-le"), id="wide text behind plain text"),
     ],
 )
 def test_nul_in_what_is_no_wide_text_is_binary(data: bytes) -> None:

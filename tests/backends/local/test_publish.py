@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import pytest
 
 from backends.local import LocalBackend, _publish, open_local
@@ -217,25 +218,28 @@ async def test_a_file_system_without_any_safe_creation_is_unsupported(
 
 _HOLD: Final = """
 import os, sys
+from backends._workers import WorkerCall
+from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._staging import Staged
 directory = os.open(sys.argv[1], os.O_RDONLY)
-file = Staged(directory, is_new=True)
-os.write(file.fd, b"half")
-print(file.name, flush=True)
-sys.stdin.read()
+with ProcessLocks(default_lock_directory(), timeout_s=10).hold(sys.argv[2], call=WorkerCall(), path=".") as bucket:
+    file = Staged(directory, is_new=True, bucket=bucket)
+    os.write(file.fd, b"half")
+    print(file.name, flush=True)
+    sys.stdin.read()
 """
 
 
 async def test_what_a_killed_writer_left_is_swept_and_a_live_one_is_not(backend: LocalBackend, root: Path) -> None:
-    def start() -> "tuple[subprocess.Popen[str], str]":
+    def start(target: str) -> "tuple[subprocess.Popen[str], str]":
         process = subprocess.Popen(
-            [sys.executable, "-c", _HOLD, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _HOLD, str(root), target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()
 
-    dead, dead_name = start()
-    live, live_name = start()
+    dead, dead_name = start("the target of the one that dies")
+    live, live_name = start("the target of the one that lives")
     with dead, live:
         dead.send_signal(signal.SIGKILL)
         dead.wait()
@@ -244,6 +248,92 @@ async def test_what_a_killed_writer_left_is_swept_and_a_live_one_is_not(backend:
         live.kill()
     assert is_staged_name(dead_name)
     assert sorted(found) == sorted(["a.txt", live_name])
+
+
+async def test_what_a_killed_writer_of_the_same_file_left_is_swept(backend: LocalBackend, root: Path) -> None:
+    target = await target_of(backend, "a.txt")
+    writer = subprocess.Popen(  # noqa: ASYNC220 - a short-lived child of the test
+        [sys.executable, "-c", _HOLD, str(root), target.key], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert is_staged_name(writer.stdout.readline().strip())
+        writer.send_signal(signal.SIGKILL)
+    await backend.write(target, b"x", condition=IfAbsent())
+    assert names(root) == ["a.txt"]
+
+
+async def test_a_sweep_in_the_middle_of_an_exchange_takes_nothing_away(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_bytes(b"old")
+    original = _publish.exchange
+
+    def exchange(directory: int, one: str, two: str) -> bool:
+        (root / "theirs").write_bytes(b"foreign")
+        (root / "theirs").rename(root / "a.txt")
+        done = original(directory, one, two)
+        # What stands under the staged name now is the foreign file, which no process has locked.
+        anyio.run(_write_beside, root)
+        monkeypatch.setattr(_publish, "exchange", original)
+        return done
+
+    monkeypatch.setattr(_publish, "exchange", exchange)
+    with pytest.raises(StaleVersion):
+        await replace(backend, "a.txt", b"ours")
+    assert (root / "a.txt").read_bytes() == b"foreign"
+    assert names(root) == ["a.txt", "beside.txt"]
+
+
+async def _write_beside(root: Path) -> None:
+    other = await open_local(root, LocalOptions())
+    await other.write(await target_of(other, "beside.txt"), b"x", condition=Always())
+    await other.aclose()
+
+
+async def test_a_directory_under_a_staged_name_hinders_no_write(backend: LocalBackend, root: Path) -> None:
+    own = staged_name(f"000{os.geteuid():08x}00000")
+    (root / own).mkdir()
+    await backend.write(await target_of(backend, "a.txt"), b"x", condition=IfAbsent())
+    assert names(root) == [own, "a.txt"]
+
+
+async def test_made_directories_are_removed_where_they_were_made(
+    backend: LocalBackend, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "b").mkdir(parents=True)
+    (root / "a").mkdir()
+
+    def swap_and_fail(fd: int, data: object) -> int:
+        (root / "a").rename(root / "moved")
+        (root / "a").symlink_to(outside)
+        raise OSError(errno.ENOSPC, "full")
+
+    target = await target_of(backend, "a/b/f")
+    monkeypatch.setattr("backends.local._staging.os.write", swap_and_fail)
+    with pytest.raises(NoSpace):
+        await backend.write(target, b"x", condition=IfAbsent())
+    assert names(outside) == ["b"]
+    assert names(root / "moved") == []
+
+
+async def test_a_link_to_a_name_that_is_no_text_is_an_invalid_path(backend: LocalBackend, root: Path) -> None:
+    (root / "link").symlink_to(os.fsdecode(b"\xff\xfe"))
+    with pytest.raises(InvalidPath):
+        await target_of(backend, "link")
+    listing = await backend.list(await target_of(backend, "."), limit=10)
+    assert [(entry.name, entry.kind) for entry in listing.entries] == [("link", FileKind.OTHER)]
+
+
+async def test_a_looped_link_hinders_no_listing(backend: LocalBackend, root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+    (root / "a.txt").write_bytes(b"x")
+    listing = await backend.list(await target_of(backend, "."), limit=10)
+    assert [(entry.name, entry.kind) for entry in listing.entries] == [
+        ("a.txt", FileKind.FILE),
+        ("loop", FileKind.OTHER),
+    ]
 
 
 async def test_leftovers_are_hidden_from_listings(backend: LocalBackend, root: Path) -> None:
