@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape, unescape
 from typing import Final
-from unicodedata import combining, normalize
+from unicodedata import normalize
 
 from fs_core._alignment import Alignment, Passage, align
-from fs_core._characters import is_invisible, is_space
+from fs_core._characters import INVISIBLE
 from fs_core._places import FileBytes, skeleton
 
 __all__ = ["COMPARED_CHARS_MAX", "PLACES_MAX", "Candidate", "find_matches", "find_nearest"]
@@ -25,7 +25,7 @@ _PLACES_OF_LONG_MAX: Final = 2
 _PART_PLACES_MAX: Final = 6
 _UTF8_BYTES_MAX: Final = 4
 _SLACK_BYTES: Final = 1024
-_LEAD_CHARS_MAX: Final = 256
+_LEAD_CHARS_MAX: Final = 1024
 _ANCHOR_BYTES_MIN: Final = 6
 _ANCHOR_LINES_MAX: Final = 5
 _RATIO_CHARS_MAX: Final = 80
@@ -33,6 +33,13 @@ _RATIO_MIN: Final = 0.6
 _RATIOS_MAX: Final = 8
 _TELLING_CHARS_MIN: Final = 4
 
+# White space, what shows nothing, combining marks of the commoner scripts, and the backslash of an escape.
+_UNSEEN: Final = (
+    rf"\s\\{INVISIBLE.pattern[1:-1]}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u3099\u309a"
+    r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
+_UNCOUNTED: Final = re.compile(f"[{_UNSEEN}]")
+_COUNTED: Final = re.compile(f"[^{_UNSEEN}]")
 _WORD: Final = re.compile("[0-9A-Za-z_]")
 _MARK: Final = re.compile(r"[^\s\\]")
 _FOREIGN_WORD: Final = re.compile(r"[^\W\x00-\x7f]+")
@@ -40,9 +47,13 @@ _FOREIGN_WORD: Final = re.compile(r"[^\W\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A place at raw position `start`, where `old`, the sought text from its character `old_at` on, was followed."""
+    """A place at raw position `start`, where `old`, the sought text from its character `old_at` on, was followed.
+
+    From `same_from` to `old_at` it is the same.
+    """
 
     start: int
+    same_from: int
     old_at: int
     passage: Passage
     old: str
@@ -99,26 +110,35 @@ def find_nearest(file: FileBytes, old: str) -> Candidate | None:
 
 
 def _nearest_of(file: FileBytes, old: str, starts: Iterator[tuple[int, int]]) -> Candidate | None:
-    best: tuple[tuple[int, int, float], Candidate] | None = None
+    best: tuple[tuple[int, int, int, float], Candidate] | None = None
     for index, (start, old_at) in enumerate(dict.fromkeys(starts)):
         candidate = _candidate(file, start, old, old_at=old_at)
         ratio = candidate.likeness() if index < _RATIOS_MAX else 0.0
         if ratio < _RATIO_MIN and not candidate.has_telling_line:
             continue
-        score = (candidate.equal_lines[0], candidate.alignment.old_end, ratio)
+        score = (candidate.equal_lines[0], -old_at, candidate.alignment.old_end, ratio)
         if best is None or score > best[0]:
             best = score, candidate
     return None if best is None else best[1]
 
 
 def _candidate(file: FileBytes, start: int, old: str, *, old_at: int = 0) -> Candidate:
+    same_from = old_at
     if len(old) - old_at > COMPARED_CHARS_MAX:
         start, old_at = file.follow(start, old, old_at)
     rest = old[old_at : old_at + COMPARED_CHARS_MAX]
     passage = file.passage(start, bytes_max=len(rest) * _UTF8_BYTES_MAX + _SLACK_BYTES)
     is_whole = old_at + len(rest) == len(old)
     alignment = align(passage, rest)
-    return Candidate(start=start, old_at=old_at, passage=passage, old=rest, alignment=alignment, is_whole=is_whole)
+    return Candidate(
+        start=start,
+        same_from=same_from,
+        old_at=old_at,
+        passage=passage,
+        old=rest,
+        alignment=alignment,
+        is_whole=is_whole,
+    )
 
 
 def _starts_by_form(file: FileBytes, old: str) -> Iterator[list[int]]:
@@ -194,21 +214,15 @@ def _start_before(file: FileBytes, hit: int, lead: str, *, line_breaks_max: int)
     """
     before = file.before(hit, bytes_max=len(lead) * _UTF8_BYTES_MAX + _SLACK_BYTES)
     before = "\n".join(before.split("\n")[-line_breaks_max - 1 :])
-    at = len(before)
-    for _ in range(sum(not _is_uncounted(character) for character in lead)):
-        while at and _is_uncounted(before[at - 1]):
-            at -= 1
-        at -= 1 if at else 0
-    if lead and _is_uncounted(lead[0]):
+    counted = len(_UNCOUNTED.sub("", lead))
+    places = [match.start() for match in _COUNTED.finditer(before)] if counted else []
+    at = len(before) if not counted else places[-counted] if counted <= len(places) else 0
+    if _UNCOUNTED.match(lead):
         line_breaks = lead[: len(lead) - len(lead.lstrip())].count("\n")
-        while at and _is_uncounted(before[at - 1]) and (before[at - 1] != "\n" or line_breaks):
+        while at and _UNCOUNTED.match(before, at - 1) and (before[at - 1] != "\n" or line_breaks):
             at -= 1
             line_breaks -= before[at] == "\n"
     return hit - len(before[at:].encode())
-
-
-def _is_uncounted(character: str) -> bool:
-    return is_space(character) or is_invisible(character) or character == "\\" or combining(character) > 0
 
 
 def _starts_by_lines(file: FileBytes, old: str) -> Iterator[tuple[int, int]]:

@@ -128,8 +128,10 @@ def _nearest(file: FileBytes, nearest: Candidate) -> str:
     differences = nearest.alignment.differences
     if not differences or differences[-1].kind is not Kind.TEXT:
         named, facts = _form(teller, differences)
-        reach = f"its first {nearest.old_at + nearest.alignment.old_end} characters match, to line {teller.last_line}"
-        return f"{reach}{f', but for {named}: {facts}' if facts else ''}; the rest was too much to compare"
+        form = f", but for {named}: {facts}" if differences else ""
+        reach = f"its characters {nearest.same_from + 1} to {nearest.old_at + nearest.alignment.old_end}"
+        left_out = "what is before them differs" if nearest.is_match else "the rest was too much to compare"
+        return f"{reach} are at {teller.lines}{form}; {left_out}"
     last = differences[-1]
     equal, lines = nearest.equal_lines
     is_block = lines > 1 and nearest.is_whole and nearest.old_at == 0

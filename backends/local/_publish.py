@@ -11,7 +11,7 @@ from backends.local._lock import ProcessLocks
 from backends.local._metadata import keep_metadata
 from backends.local._staging import Staged, Sweeper, staged
 from backends.local._tree import Names, Tree, open_regular, regular_or_refuse, sync_directory
-from backends.local._version import digest_of, version_of
+from backends.local._version import content_identity, digest_of, version_of
 from fs_core.digest import content_digest
 from fs_core.errors import PermissionDenied, Reason, StaleVersion, Unsupported
 from fs_core.types import (
@@ -41,12 +41,8 @@ class _Old:
     digest: Digest | None
 
     def is_same(self, status: os.stat_result) -> bool:
-        """Whether `status` is of this file, unchanged; a rename moves its change time, so that does not count."""
-        return _identity(status) == _identity(self.status)
-
-
-def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        """Whether `status` is of this file, with the same content."""
+        return content_identity(status) == content_identity(self.status)
 
 
 class Publisher:
@@ -123,7 +119,7 @@ class _Write:
         try:
             before = os.fstat(fd)
             digest = digest_of(fd)
-            is_stable = version_of(before) == version_of(os.fstat(fd))
+            is_stable = content_identity(before) == content_identity(os.fstat(fd))
         finally:
             os.close(fd)
         if digest != expected.digest or not is_stable:
@@ -252,7 +248,7 @@ class _Write:
 def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Version:
     """Return the version of the published file; publishing itself moves only its change time."""
     after = os.fstat(file.fd)
-    if _identity(after) != _identity(before):
+    if content_identity(after) != content_identity(before):
         # A foreign writer changed the new file in place at once: our digest with its time stamps would hide that.
         return version_of(before, digest=content_digest(data))
     return version_of(after, digest=content_digest(data))

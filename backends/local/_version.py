@@ -7,7 +7,7 @@ from typing import Final
 from fs_core.digest import ContentHasher
 from fs_core.types import Digest, Version
 
-__all__ = ["digest_of", "version_of"]
+__all__ = ["CHUNK_BYTES", "content_identity", "digest_of", "version_of"]
 
 CHUNK_BYTES: Final = 1 << 20
 _TICK_NS: Final = 50_000_000
@@ -40,3 +40,8 @@ def digest_of(fd: int) -> Digest:
         hasher.update(piece)
         position += len(piece)
     return hasher.digest()
+
+
+def content_identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    """Return what stays the same of a file as long as nobody writes to it: a rename moves its change time."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

@@ -12,7 +12,7 @@ from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
 from backends.local._tree import Names, Tree, open_regular
-from backends.local._version import CHUNK_BYTES, version_of
+from backends.local._version import CHUNK_BYTES, content_identity, version_of
 from backends.options import LocalOptions
 from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NotDirectory, NotRegularFile, Reason, StaleVersion, TooLarge, Unavailable
@@ -256,7 +256,7 @@ def _read(
     size = status.st_size or sum(len(piece) for piece in _unsized_pieces(fd, target, call))
     end = size if limit is None else min(size, offset + limit)
     data = b"".join(_pieces(fd, offset, end, call))
-    if len(data) != max(0, end - offset) or version_of(os.fstat(fd)) != version:
+    if len(data) != max(0, end - offset) or content_identity(os.fstat(fd)) != content_identity(status):
         raise _changed(target)
     if offset == 0 and end == size:
         version = version_of(status, digest=content_digest(data))
@@ -294,10 +294,9 @@ def _scan(fd: int, target: Target, sink: Sink, call: WorkerCall) -> Scanned:
         hasher.update(piece)
         sink(piece)
         size += len(piece)
-    version = version_of(os.fstat(fd), digest=hasher.digest())
-    if version != version_of(status):
+    if content_identity(os.fstat(fd)) != content_identity(status):
         raise _changed(target)
-    return Scanned(size_bytes=size, version=version)
+    return Scanned(size_bytes=size, version=version_of(status, digest=hasher.digest()))
 
 
 def _changed(target: Target) -> StaleVersion:

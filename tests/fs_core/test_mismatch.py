@@ -468,11 +468,19 @@ def test_a_text_that_is_too_long_to_be_compared_tells_how_far_it_was() -> None:
     old = ("\tword" * 20 + "\n") * 10_000
     text = explained(old.replace("\tw", "  w").encode(), old)
     assert text == (
-        "its first 1010 characters match, to line 10, but for indentation and white space: "
+        "its characters 1 to 1010 are at lines 1-10, but for indentation and white space: "
         "line 1: the file has 2 spaces, old_string has 1 tab (and 9 more like it); "
         "line 1, column 7: the file has 2 spaces, old_string has 1 tab (and 189 more like it); "
         "the rest was too much to compare"
     )
+
+
+def test_what_differs_far_before_the_part_that_was_found_is_told_so() -> None:
+    tail = "".join(f"{number} " for number in range(2_000))
+    text = explained(tail.encode(), "#" * 100_000 + tail)
+    assert text == "nothing in the file is like it"
+    text = explained(("x" * 3_000 + tail).encode(), "y" * 3_000 + tail)
+    assert text == f"its characters 4891 to {3_000 + len(tail)} are at line 1; what is before them differs"
 
 
 def test_the_text_is_bounded_whatever_is_in_it() -> None:
