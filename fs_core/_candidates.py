@@ -116,7 +116,7 @@ def _nearest_of(file: FileBytes, old: str, starts: Iterator[tuple[int, int]]) ->
         ratio = candidate.likeness() if index < _RATIOS_MAX else 0.0
         if ratio < _RATIO_MIN and not candidate.has_telling_line:
             continue
-        score = (candidate.equal_lines[0], -old_at, candidate.alignment.old_end, ratio)
+        score = (-old_at, candidate.equal_lines[0], candidate.alignment.old_end, ratio)
         if best is None or score > best[0]:
             best = score, candidate
     return None if best is None else best[1]

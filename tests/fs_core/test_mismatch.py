@@ -480,7 +480,7 @@ def test_what_differs_far_before_the_part_that_was_found_is_told_so() -> None:
     text = explained(tail.encode(), "#" * 100_000 + tail)
     assert text == "nothing in the file is like it"
     text = explained(("x" * 3_000 + tail).encode(), "y" * 3_000 + tail)
-    assert text == f"its characters 4891 to {3_000 + len(tail)} are at line 1; what is before them differs"
+    assert text == f"its characters 4921 to {3_000 + len(tail)} are at line 1; what is before them differs"
 
 
 def test_the_text_is_bounded_whatever_is_in_it() -> None:
