@@ -12,9 +12,12 @@ from typing import Final
 
 from fs_core.text import BOM, fold_newlines
 
-__all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Spliced", "apply_edit", "count_places"]
+__all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Places", "Spliced", "apply_edit", "count_places"]
 
 PLACES_COUNTED_MAX: Final = 10_000
+_COUNTED_BYTES_MAX: Final = 8 << 20
+"""Each place that is counted costs a comparison of the whole needle, so a long needle is counted at fewer places."""
+
 _LINES_NAMED_MAX: Final = 10
 
 
@@ -59,10 +62,21 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """The text occurs at `places` places (`PLACES_COUNTED_MAX` means at least so many), first at `lines`."""
+    """The text occurs at `places`, first at `lines`."""
 
-    places: int
+    places: "Places"
     lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many places there are; at least so many if it `is_bound`, since counting them has its limits."""
+
+    count: int
+    is_bound: bool
+
+    def __str__(self) -> str:
+        return f"{self.count} or more" if self.is_bound else str(self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +97,13 @@ def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
         return _splice(data, [first], edit)
     places = _possible_places(matcher)
     lines = [data.count(b"\n", 0, span.start) + 1 for span in places[:_LINES_NAMED_MAX]]
-    return Ambiguous(places=len(places), lines=tuple(dict.fromkeys(lines)))
+    return Ambiguous(places=matcher.counted(places), lines=tuple(dict.fromkeys(lines)))
 
 
-def count_places(data: bytes, edit: Edit) -> int:
-    """Return at how many places `old_string` may stand, overlapping ones too, up to `PLACES_COUNTED_MAX`."""
-    return len(_possible_places(_needle_matcher(data, edit)))
+def count_places(data: bytes, edit: Edit) -> Places:
+    """Return at how many places `old_string` may stand, overlapping ones too."""
+    matcher = _needle_matcher(data, edit)
+    return matcher.counted(_possible_places(matcher))
 
 
 def _all_spans(matcher: "_Matcher", first: _Span) -> list[_Span]:
@@ -99,10 +114,10 @@ def _all_spans(matcher: "_Matcher", first: _Span) -> list[_Span]:
 
 
 def _possible_places(matcher: "_Matcher") -> list[_Span]:
-    """Return every place, overlapping ones too, up to `PLACES_COUNTED_MAX`."""
+    """Return every place, overlapping ones too, as far as they are counted."""
     spans: list[_Span] = []
     span = matcher.find(0)
-    while span is not None and len(spans) < PLACES_COUNTED_MAX:
+    while span is not None and len(spans) < matcher.places_max:
         spans.append(span)
         span = matcher.find(span.start + 1)
     return spans
@@ -116,6 +131,11 @@ class _Matcher:
         self._needle = needle
         self._refuse_before_lf = refuse_before_lf
         self._body_start = len(BOM) if data.startswith(BOM) else 0
+        self.places_max = max(2, min(PLACES_COUNTED_MAX, _COUNTED_BYTES_MAX // len(needle)))
+
+    def counted(self, spans: list[_Span]) -> Places:
+        """Return how many places were found, up to `places_max`."""
+        return Places(count=len(spans), is_bound=len(spans) == self.places_max)
 
     def find(self, start: int) -> _Span | None:
         """Return the first place at or after raw position `start`."""

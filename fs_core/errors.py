@@ -1,7 +1,7 @@
 """The closed list of things that can go wrong with a file. The codes are a public contract and never renamed."""
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 __all__ = [
     "Aborted",
@@ -57,6 +57,9 @@ class ErrorCode(StrEnum):
     IO_ERROR = "FS_IO_ERROR"
 
 
+PATH_CHARS_SHOWN_MAX: Final = 500
+
+
 class Reason(StrEnum):
     """Reasons that every backend gives in the same words, so that what a model is shown is the same on all of them."""
 
@@ -76,7 +79,9 @@ class Reason(StrEnum):
 
 
 def quote_path(path: str) -> str:
-    """Return `path` for one line of text: as it is, or with every character escaped that could break the line."""
+    """Return `path` for one line of text: cut, and with every character escaped that could break the line."""
+    if len(path) > PATH_CHARS_SHOWN_MAX:
+        path = f"{path[:PATH_CHARS_SHOWN_MAX]}..."
     return path if path.isprintable() and path.strip() == path and path else repr(path)
 
 

@@ -9,7 +9,7 @@ from anyio import CancelScope, to_thread
 
 from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
 from fs_core.diff import content_diff, unified_diff
-from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced, apply_edit, count_places
+from fs_core.edit import Ambiguous, Edit, Missing, Places, Spliced, apply_edit, count_places
 from fs_core.errors import (
     AmbiguousEdit,
     EditNotFound,
@@ -54,6 +54,7 @@ ATTEMPTS_MAX: Final = 4
 """How often an operation starts again because the file changed under it, before it is refused as stale."""
 
 DIFF_SOURCE_BYTES_MAX: Final = 4 << 20
+READ_FIRST_BYTES: Final = 8 << 20
 NEAR_NAMES_LISTED_MAX: Final = 1_000
 ENTRY_NAMES_MAX: Final = 10
 STALE_DIFF_LINES_MAX: Final = 24
@@ -340,7 +341,10 @@ class BackedFileSystem:
         """Return the whole content, known to be text and to be what was seen."""
         limit = self._backend.capabilities.write_size_bytes_max
         try:
-            snapshot = await self._backend.read(target, limit=limit)
+            # A file beyond the limit is found out before its content is in memory.
+            snapshot = await self._backend.read(target, limit=min(limit, READ_FIRST_BYTES))
+            if not snapshot.is_whole and snapshot.size_bytes <= limit:
+                snapshot = await self._backend.read(target, limit=limit, pinned=snapshot.version)
         except NotFound as error:
             if seen is None:
                 raise await self._with_near_names(error, target) from error
@@ -374,8 +378,8 @@ def _explain_change(before: bytes | None, current: Snapshot, target: Target, edi
     return StaleVersion(reason, path=target.display_path, operation=operation, diff=diff)
 
 
-def _still_there(places: int) -> str:
-    match places:
+def _still_there(places: Places) -> str:
+    match places.count:
         case 0:
             return "old_string does not occur in it any more"
         case 1:
@@ -418,10 +422,9 @@ def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:
             reason = f"old_string does not occur in the file; it was not changed; {explain_mismatch(data, edit)}"
             raise EditNotFound(reason, path=target.display_path, operation="edit")
         case Ambiguous(places=places, lines=lines):
-            count = f"{places} or more" if places == PLACES_COUNTED_MAX else str(places)
             where = ("line " if len(lines) == 1 else "lines ") + ", ".join(str(line) for line in lines)
             reason = (
-                f"old_string has {count} possible places ({where}); the file was not changed; "
+                f"old_string has {places} possible places ({where}); the file was not changed; "
                 "add surrounding lines to make it unique, or set replace_all"
             )
             raise AmbiguousEdit(reason, path=target.display_path, operation="edit")

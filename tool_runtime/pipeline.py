@@ -17,7 +17,7 @@ from tool_runtime.abort import AbortSignal
 from tool_runtime.arguments import check_arguments
 from tool_runtime.hooks import Allow, Answerer, Ask, Deny, Hooks, Invocation, Observation, Proceed
 from tool_runtime.payload import LoneSurrogateError, NotJsonError, decode, encode
-from tool_runtime.problems import MismatchError
+from tool_runtime.problems import MismatchError, cut
 from tool_runtime.registry import Registry
 from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.scopes import GLOBAL, ScopeId, UnknownScopeError
@@ -28,6 +28,7 @@ __all__ = ["Pipeline", "Submission"]
 logger = logging.getLogger(__name__)
 
 _NAMES_SHOWN_MAX = 20
+_NAME_CHARS_SHOWN_MAX = 200
 _OUTPUT_PROBLEMS_SHOWN_MAX = 5
 _FAULT_CHARS_MAX = 300
 
@@ -219,11 +220,12 @@ class Pipeline:
 
     def _unknown(self, submission: Submission) -> str:
         names = [tool.name for tool in self._registry.tools(submission.scope)]
-        close = difflib.get_close_matches(submission.name, names)
+        name = cut(submission.name, _NAME_CHARS_SHOWN_MAX)
+        close = difflib.get_close_matches(name, names)
         if close:
-            return f"there is no tool {submission.name!r}; did you mean {' or '.join(close)}?"
+            return f"there is no tool {name!r}; did you mean {' or '.join(close)}?"
         more = ", …" if len(names) > _NAMES_SHOWN_MAX else ""
-        return f"there is no tool {submission.name!r}; there are: {', '.join(names[:_NAMES_SHOWN_MAX]) or 'none'}{more}"
+        return f"there is no tool {name!r}; there are: {', '.join(names[:_NAMES_SHOWN_MAX]) or 'none'}{more}"
 
 
 async def _timed(tool: Tool[Any], body: Proceed) -> JsonValue | ToolResult:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from tool_runtime.payload import path_text
 
-__all__ = ["MismatchError", "Path", "Problem", "shown", "unknown_key"]
+__all__ = ["MismatchError", "Path", "Problem", "cut", "shown", "unknown_key"]
 
 Path = tuple[str | int, ...]
 
 _SHOWN_CHARS_MAX = 60
+_PATH_CHARS_MAX = 200
+_PROBLEMS_TOLD_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Problem:
     integer_expected: bool = False
 
     def __str__(self) -> str:
-        return f"{path_text(self.path)}: {self.message}" if self.path else self.message
+        return f"{cut(path_text(self.path), _PATH_CHARS_MAX)}: {self.message}" if self.path else self.message
 
 
 class MismatchError(ValueError):
@@ -37,7 +39,15 @@ class MismatchError(ValueError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, self.problems)))
+        told = [str(problem) for problem in self.problems[:_PROBLEMS_TOLD_MAX]]
+        if len(self.problems) > _PROBLEMS_TOLD_MAX:
+            told.append(f"and {len(self.problems) - _PROBLEMS_TOLD_MAX} more")
+        super().__init__("; ".join(told))
+
+
+def cut(text: str, chars_max: int) -> str:
+    """Return `text`, shortened if it is longer than `chars_max`."""
+    return text if len(text) <= chars_max else f"{text[:chars_max]}..."
 
 
 def unknown_key(known: Sequence[str]) -> str:

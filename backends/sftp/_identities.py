@@ -55,7 +55,7 @@ def _try_keys(
         attempt.tried.append(name)
         try:
             still_needed = transport.auth_publickey(hop.user, key)
-        except (paramiko.SSHException, EOFError):
+        except (paramiko.SSHException, EOFError, OSError):
             if not transport.is_active():
                 return False
         else:
@@ -70,7 +70,7 @@ def _try_password(transport: paramiko.Transport, hop: Hop, identities: Identitie
     attempt.tried.append("password")
     try:
         return not transport.auth_password(hop.user, identities.password.get_secret_value())
-    except (paramiko.SSHException, EOFError):
+    except (paramiko.SSHException, EOFError, OSError):
         return False
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Spliced
+from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Places, Spliced
 from fs_core.text import BOM
 
 
@@ -15,7 +15,8 @@ def expected_outcome(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
         return Missing()
     if len(starts) > 1 and not edit.replace_all:
         numbers = [folded.count("\n", 0, start) + 1 for start in starts[:10]]
-        return Ambiguous(places=min(len(starts), PLACES_COUNTED_MAX), lines=tuple(dict.fromkeys(numbers)))
+        counted = Places(min(len(starts), PLACES_COUNTED_MAX), is_bound=len(starts) >= PLACES_COUNTED_MAX)
+        return Ambiguous(places=counted, lines=tuple(dict.fromkeys(numbers)))
     kept: list[int] = []
     for start in starts:
         if not kept or start >= kept[-1] + len(needle):

@@ -70,3 +70,9 @@ def test_an_error_tells_path_and_reason_on_one_line(kind: type[FsError]) -> None
 def test_an_error_is_not_retryable_unless_said() -> None:
     assert not StaleVersion("changed", path="a", operation="write").retryable
     assert NotFound("no such file", path="a", operation="read").near_names == ()
+
+
+def test_a_long_path_is_cut_where_it_is_shown() -> None:
+    error = NotFound("no such file", path="x" * 1_000_000, operation="read")
+    assert len(str(error)) < 1_000
+    assert error.path == "x" * 1_000_000

@@ -93,6 +93,13 @@ async def test_a_tool_may_name_its_own_code_for_text_that_is_not_unicode(argumen
     assert failure(await runtime.execute(ToolCall("echo", arguments, id="c"))).code == code
 
 
+async def test_what_a_refusal_repeats_is_bounded() -> None:
+    runtime = runtime_with(echo_tool())
+    keys: JsonObject = {f"key {number} {'x' * 1000}": 1 for number in range(200)}
+    for wrong in (call("echo", **keys), call("x" * 100_000), call("echo", **{"y" * 100_000: 1})):
+        assert len(failure(await runtime.execute(wrong)).message) < 10_000
+
+
 async def test_unknown_tool_suggests_a_near_name() -> None:
     refused = failure(await runtime_with(echo_tool(), echo_tool("write")).execute(call("ecko")))
     assert (refused.code, refused.message) == ("UNKNOWN_TOOL", "there is no tool 'ecko'; did you mean echo?")
