@@ -96,8 +96,10 @@ async def test_a_tool_may_name_its_own_code_for_text_that_is_not_unicode(argumen
 async def test_what_a_refusal_repeats_is_bounded() -> None:
     runtime = runtime_with(echo_tool())
     keys: JsonObject = {f"key {number} {'x' * 1000}": 1 for number in range(200)}
-    for wrong in (call("echo", **keys), call("x" * 100_000), call("echo", **{"y" * 100_000: 1})):
-        assert len(failure(await runtime.execute(wrong)).message) < 10_000
+    long: JsonObject = {"y" * 100_000: 1}
+    wrong = (ToolCall("echo", keys, id="1"), ToolCall("x" * 100_000, {}, id="2"), ToolCall("echo", long, id="3"))
+    for each in wrong:
+        assert len(failure(await runtime.execute(each)).message) < 10_000
 
 
 async def test_unknown_tool_suggests_a_near_name() -> None:
