@@ -1,18 +1,14 @@
 """Text files over any backend: the one place where lock, guard, text and edit come together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 from anyio import CancelScope, to_thread
 
-from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
-from fs_core.diff import content_diff, unified_diff
-from fs_core.edit import Ambiguous, Edit, Missing, Places, Spliced, apply_edit, count_places
+from fs_core.contents import ContentCollector, SeenContents
+from fs_core.edit import Edit
 from fs_core.errors import (
-    AmbiguousEdit,
-    EditNotFound,
     FsError,
     NotFound,
     NotObserved,
@@ -26,9 +22,19 @@ from fs_core.errors import (
     TooLarge,
 )
 from fs_core.locks import TargetLocks
-from fs_core.mismatch import explain_mismatch
 from fs_core.near_names import near_names
-from fs_core.notes import write_notes
+from fs_core.outcomes import (
+    DIFF_SOURCE_BYTES_MAX,
+    Edited,
+    PageRead,
+    Written,
+    changed_since,
+    deleted_since,
+    describe_write,
+    edited,
+    not_text,
+    spliced_or_refuse,
+)
 from fs_core.paths import Root, parse_path
 from fs_core.policy import Absent, ObservationPolicy, Present
 from fs_core.protocol import Backend, Capabilities, Sink
@@ -40,7 +46,6 @@ from fs_core.types import (
     IfAbsent,
     IfVersion,
     Listing,
-    Note,
     Snapshot,
     Target,
     Version,
@@ -48,52 +53,18 @@ from fs_core.types import (
     WriteReceipt,
 )
 
-__all__ = ["BackedFileSystem", "Edited", "PageRead", "Written"]
+__all__ = ["BackedFileSystem"]
 
 ATTEMPTS_MAX: Final = 4
 """How often an operation starts again because the file changed under it, before it is refused as stale."""
 
-DIFF_SOURCE_BYTES_MAX: Final = 4 << 20
 READ_FIRST_BYTES: Final = 8 << 20
 NEAR_NAMES_LISTED_MAX: Final = 1_000
 ENTRY_NAMES_MAX: Final = 10
-STALE_DIFF_LINES_MAX: Final = 24
 INLINE_BYTES_MAX: Final = 1 << 20
 """Up to this size pure work on content runs on the event loop; above it a thread hop is cheaper than the pause."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class PageRead:
-    """One window of a file, the version it is of, and which file it was."""
-
-    target: Target
-    page: Page
-    version: Version
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that was created or replaced. `diff` is `None` where the old content is no text or too large."""
-
-    target: Target
-    created: bool
-    version: Version
-    size_bytes: int
-    diff: str | None
-    notes: tuple[Note, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """A file in which `replacements` places changed."""
-
-    target: Target
-    replacements: int
-    version: Version
-    diff: str
-    notes: tuple[Note, ...]
 
 
 class BackedFileSystem:
@@ -187,7 +158,7 @@ class BackedFileSystem:
             receipt = await self._publish_new(target, data, condition)
             policy.record(target.key, Present(receipt.version))
         self._contents.put(receipt.version.digest, data)
-        diff, notes = await _described(len(data), lambda: _describe_write(before, data, receipt, target))
+        diff, notes = await _described(len(data), lambda: describe_write(before, data, receipt, target))
         return Written(
             target=target,
             created=receipt.created,
@@ -215,7 +186,8 @@ class BackedFileSystem:
             for attempt in range(ATTEMPTS_MAX):
                 try:
                     before = await self._whole(target, seen, edit)
-                    spliced = await _inline_or_thread(len(before.data), lambda: _apply(before.data, edit, target))  # noqa: B023 - awaited at once
+                    splice = partial(spliced_or_refuse, before.data, edit, target)
+                    spliced = await _inline_or_thread(len(before.data), splice)
                     receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
                 except StaleVersion:
                     # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
@@ -224,10 +196,8 @@ class BackedFileSystem:
                 else:
                     policy.record(target.key, Present(receipt.version))
                     self._contents.put(receipt.version.digest, spliced.data)
-                    return await _described(
-                        len(before.data),
-                        lambda: _edited(target, before.data, spliced, receipt),  # noqa: B023 - awaited at once
-                    )
+                    describe = partial(edited, target, before.data, spliced, receipt)
+                    return await _described(len(before.data), describe)
         raise AssertionError("the loop returns or raises")
 
     def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
@@ -306,7 +276,7 @@ class BackedFileSystem:
             if not current.is_whole and seen.version.same_content(version) is None:
                 version = (await self._backend.scan(target, _ignore)).version
         except NotFound as error:
-            raise _deleted(target, "write") from error
+            raise deleted_since(target, "write") from error
         if not seen.version.same_content(version):
             raise await self._changed(target, seen, current)
         return current, version
@@ -348,7 +318,7 @@ class BackedFileSystem:
         except NotFound as error:
             if seen is None:
                 raise await self._with_near_names(error, target) from error
-            raise _deleted(target, "edit") from error
+            raise deleted_since(target, "edit") from error
         if not snapshot.is_whole:
             reason = f"has {snapshot.size_bytes} bytes; at most {limit} are edited"
             raise TooLarge(reason, path=target.display_path, operation="edit")
@@ -363,29 +333,8 @@ class BackedFileSystem:
         self, target: Target, seen: Present, current: Snapshot, *, edit: Edit | None = None
     ) -> StaleVersion:
         """Return the refusal of a change of what is no longer as it was seen, with what has changed meanwhile."""
-        work = partial(_explain_change, self._contents.get(seen.version.digest), current, target, edit)
+        work = partial(changed_since, self._contents.get(seen.version.digest), current, target, edit)
         return await _inline_or_thread(len(current.data), work)
-
-
-def _explain_change(before: bytes | None, current: Snapshot, target: Target, edit: Edit | None) -> StaleVersion:
-    reason = "changed since it was read; nothing was written"
-    if edit is not None:
-        reason = f"{reason}; {_still_there(count_places(current.data, edit))}"
-    diff = None
-    if before is not None and current.is_whole and current.size_bytes <= ENTRY_BYTES_MAX:
-        diff = content_diff(before, current.data, path=target.display_path, lines_max=STALE_DIFF_LINES_MAX)
-    operation: Operation = "write" if edit is None else "edit"
-    return StaleVersion(reason, path=target.display_path, operation=operation, diff=diff)
-
-
-def _still_there(places: Places) -> str:
-    match places.count:
-        case 0:
-            return "old_string does not occur in it any more"
-        case 1:
-            return "old_string still occurs exactly once"
-        case _:
-            return f"old_string has {places} possible places in it now"
 
 
 def _both(first: Sink, second: Sink) -> Sink:
@@ -413,60 +362,5 @@ async def _described(size_bytes: int, work: Callable[[], T]) -> T:
     return described[0]
 
 
-def _apply(data: bytes, edit: Edit, target: Target) -> Spliced:
-    outcome = apply_edit(data, edit)
-    match outcome:
-        case Spliced():
-            return outcome
-        case Missing():
-            reason = f"old_string does not occur in the file; it was not changed; {explain_mismatch(data, edit)}"
-            raise EditNotFound(reason, path=target.display_path, operation="edit")
-        case Ambiguous(places=places, lines=lines):
-            where = ("line " if len(lines) == 1 else "lines ") + ", ".join(str(line) for line in lines)
-            reason = (
-                f"old_string has {places} possible places ({where}); the file was not changed; "
-                "add surrounding lines to make it unique, or set replace_all"
-            )
-            raise AmbiguousEdit(reason, path=target.display_path, operation="edit")
-
-
-def _edited(target: Target, before: bytes, spliced: Spliced, receipt: WriteReceipt) -> Edited:
-    diff = unified_diff(
-        before,
-        spliced.data,
-        path=target.display_path,
-        prefix_bytes=spliced.prefix_bytes,
-        suffix_bytes=spliced.suffix_bytes,
-    )
-    return Edited(
-        target=target,
-        replacements=spliced.replacements,
-        version=receipt.version,
-        diff=diff,
-        notes=receipt.notes,
-    )
-
-
-def _describe_write(
-    before: Snapshot | None, data: bytes, receipt: WriteReceipt, target: Target
-) -> tuple[str | None, tuple[Note, ...]]:
-    if receipt.created:
-        old = b""
-    elif before is None or not before.is_whole or find_not_text(before.data) is not None:
-        return None, ()
-    else:
-        old = before.data
-    if len(data) > DIFF_SOURCE_BYTES_MAX:
-        return None, ()
-    return content_diff(old, data, path=target.display_path), write_notes(old, data)
-
-
-def _deleted(target: Target, operation: Operation) -> StaleVersion:
-    reason = "was deleted since it was read; nothing was written"
-    return StaleVersion(reason, path=target.display_path, operation=operation)
-
-
 async def _not_text(finding: NotTextFinding, size_bytes: int, target: Target, operation: Operation) -> NotText:
-    likely = await to_thread.run_sync(finding.reason)
-    reason = f"is not UTF-8 text: byte {finding.offset} of {size_bytes}; {likely}"
-    return NotText(reason, path=target.display_path, operation=operation)
+    return await to_thread.run_sync(partial(not_text, finding, size_bytes, target, operation))

@@ -1,7 +1,8 @@
 """One owner's view of a workspace: the file system and what this owner has seen of it."""
 
 from fs_core.edit import Edit
-from fs_core.filesystem import BackedFileSystem, Edited, PageRead, Written
+from fs_core.filesystem import BackedFileSystem
+from fs_core.outcomes import Edited, PageRead, Written
 from fs_core.policy import ObservationPolicy
 from fs_core.text import Window
 

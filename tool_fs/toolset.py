@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from fs_core.errors import ErrorCode
-from fs_core.filesystem import PageRead
+from fs_core.outcomes import PageRead
 from fs_core.session import FileSession
 from fs_core.text import Window
 from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs

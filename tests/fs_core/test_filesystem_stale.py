@@ -2,7 +2,7 @@
 
 import pytest
 
-from fs_core import contents, filesystem
+from fs_core import contents, outcomes
 from fs_core.edit import Edit
 from fs_core.errors import StaleVersion
 from fs_core.policy import OwnerId
@@ -70,7 +70,7 @@ async def test_the_change_is_shown_in_part_when_it_is_long() -> None:
     error = await stale_edit(Seam(), before, before.replace(b"line", b"row"), Edit("line 1\n", "x\n"))
     assert error.diff is not None
     rows = error.diff.splitlines()
-    assert len(rows) == 2 + filesystem.STALE_DIFF_LINES_MAX + 1
+    assert len(rows) == 2 + outcomes.STALE_DIFF_LINES_MAX + 1
     assert rows[-1].endswith("more lines of the diff are not shown]")
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from fs_core import filesystem
+from fs_core import filesystem, outcomes
 from fs_core.digest import content_digest
 from fs_core.edit import Edit
 from fs_core.errors import NotFound, NotObserved, NotText, PermissionDenied, StaleVersion, TooLarge, Unavailable
@@ -72,7 +72,8 @@ async def test_there_is_no_difference_to_what_was_no_text(seam: Seam) -> None:
 async def test_there_is_no_difference_of_large_files(
     seam: Seam, monkeypatch: pytest.MonkeyPatch, before: bytes, after: str
 ) -> None:
-    monkeypatch.setattr(filesystem, "DIFF_SOURCE_BYTES_MAX", 30)
+    for module in (filesystem, outcomes):
+        monkeypatch.setattr(module, "DIFF_SOURCE_BYTES_MAX", 30)
     seam.put("a.txt", before)
     await read(seam)
     assert (await seam.session().write("a.txt", after)).diff is None
@@ -93,7 +94,8 @@ class ForgetfulBackend(MemoryBackend):
 async def test_the_content_of_a_large_file_decides_whether_it_changed(
     seam: Seam, monkeypatch: pytest.MonkeyPatch, rewritten: bytes, *, is_stale: bool
 ) -> None:
-    monkeypatch.setattr(filesystem, "DIFF_SOURCE_BYTES_MAX", 30)
+    for module in (filesystem, outcomes):
+        monkeypatch.setattr(module, "DIFF_SOURCE_BYTES_MAX", 30)
     files = BackedFileSystem(ForgetfulBackend(seam.store))
     session = FileSession(files, policy=ReadBeforeWrite(owner=ME, store=seam.observations))
     seam.put("a.txt", b"1" * 40)
@@ -206,7 +208,7 @@ async def test_without_a_policy_a_file_that_may_be_written_and_not_read_is_repla
 async def test_giving_up_a_large_change_while_it_is_described_still_reports_it(
     seam: Seam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = filesystem.content_diff
+    original = outcomes.content_diff
     created: list[bool] = []
     scope = anyio.CancelScope()
 
@@ -214,7 +216,7 @@ async def test_giving_up_a_large_change_while_it_is_described_still_reports_it(
         anyio.from_thread.run_sync(scope.cancel)
         return original(before, after, path=path)
 
-    monkeypatch.setattr(filesystem, "content_diff", give_up)
+    monkeypatch.setattr(outcomes, "content_diff", give_up)
     with scope:
         created.append((await seam.session().write("a.txt", "x" * (filesystem.INLINE_BYTES_MAX + 1))).created)
         await anyio.lowlevel.checkpoint()
