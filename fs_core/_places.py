@@ -17,7 +17,7 @@ __all__ = ["FileBytes", "skeleton"]
 KEY_BYTES_MAX: Final = 4096
 """Of a longer text only the start is searched for."""
 
-WORK_MAX: Final = 500_000_000
+WORK_MAX: Final = 450_000_000
 """What all searches of one file may cost together, in tenths of a nanosecond on a usual machine."""
 
 _WORD_BYTES: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -46,6 +46,7 @@ class FileBytes:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._work_left = WORK_MAX
+        self._followed: dict[tuple[int, str, int], tuple[int, int]] = {}
         self.body_start = len(BOM) if data.startswith(BOM) else 0
 
     @property
@@ -117,6 +118,9 @@ class FileBytes:
 
         The line breaks are LF, or CRLF.
         """
+        asked = (start, text, text_at)
+        if asked in self._followed:
+            return self._followed[asked]
         size = _BLOCK
         while text_at < len(text) and size >= _FOLLOWED_CHARS_MIN and self._work_left > 0:
             part = text[text_at : text_at + size]
@@ -126,6 +130,7 @@ class FileBytes:
                 size //= 2
             else:
                 start, text_at = end, text_at + len(part)
+        self._followed[asked] = start, text_at
         return start, text_at
 
     def _end_of(self, part: str, start: int) -> int | None:
