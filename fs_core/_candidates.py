@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape, unescape
+from itertools import chain
 from typing import Final
 from unicodedata import normalize
 
@@ -94,19 +95,25 @@ class Candidate:
         return SequenceMatcher(None, there, sought, autojunk=False).ratio() if sought else 0.0
 
 
-def find_matches(file: FileBytes, old: str) -> list[Candidate]:
-    """Return the places that differ from `old` in form only, in the order of the file, the first few."""
+def find_matches(file: FileBytes, old: str) -> tuple[list[Candidate], list[int]]:
+    """Return the places that differ from `old` in form only, in the order of the file, the first few.
+
+    If there are none, the starts of places that were thought of are returned beside, for `find_nearest`.
+    """
+    thought_of: list[int] = []
     for starts in _starts_by_form(file, old):
-        candidates = (_candidate(file, start, old) for start in dict.fromkeys(starts))
+        candidates = [_candidate(file, start, old) for start in dict.fromkeys(starts)]
         if matches := [candidate for candidate in candidates if candidate.is_match]:
-            return matches
-    return []
+            return matches, []
+        thought_of.extend(starts)
+    return [], thought_of[:PLACES_MAX]
 
 
-def find_nearest(file: FileBytes, old: str) -> Candidate | None:
-    """Return the place that has most of `old`, `None` if there is none that is like it."""
+def find_nearest(file: FileBytes, old: str, thought_of: list[int]) -> Candidate | None:
+    """Return the place that has most of `old`, `None` if none was found that is like it."""
     head = old[:COMPARED_CHARS_MAX]
-    return _nearest_of(file, old, _starts_by_lines(file, head)) or _nearest_of(file, old, _starts_by_parts(file, head))
+    starts = chain(_starts_by_lines(file, head), ((start, 0) for start in thought_of))
+    return _nearest_of(file, old, starts) or _nearest_of(file, old, _starts_by_parts(file, head))
 
 
 def _nearest_of(file: FileBytes, old: str, starts: Iterator[tuple[int, int]]) -> Candidate | None:

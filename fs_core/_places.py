@@ -46,6 +46,8 @@ class FileBytes:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._work_left = WORK_MAX
+        self.was_bounded = False
+        """Whether a search was left out since the work was used up."""
         self._followed: dict[tuple[int, str, int], tuple[int, int]] = {}
         self.body_start = len(BOM) if data.startswith(BOM) else 0
 
@@ -69,6 +71,7 @@ class FileBytes:
     def skeleton_hits(self, key: bytes, *, limit: int) -> list[int]:
         """Return where the letters and digits of `key` follow one another, whatever else stands between them."""
         if not key or not self._has_skeleton:
+            self.was_bounded = self.was_bounded or bool(key)
             return []
         bones, _ = self._skeleton
         found = self._find(bones, key[:KEY_BYTES_MAX], self._skeleton_sample, limit)
@@ -186,6 +189,7 @@ class FileBytes:
     def _find(self, space: bytes, key: bytes, sample: bytes, limit: int) -> list[int]:
         weight = _weight(key, sample)
         if len(space) * weight > self._work_left:
+            self.was_bounded = True
             return []
         found: list[int] = []
         position = space.find(key)

@@ -60,10 +60,13 @@ def _copied_numbers(file: FileBytes, old: str) -> str | None:
     if hits := file.hits(bare, limit=_PLACES_COUNTED_MAX):
         times = _times(len(hits), _PLACES_COUNTED_MAX, first_line=file.line_number(hits[0]))
         return f"{says}; without them it occurs {times}"
-    if matches := find_matches(file, bare):
+    matches, thought_of = find_matches(file, bare)
+    if matches:
         return f"{says}; without them {_matching(file, matches)}"
     # One line may begin with a number of its own.
-    return f"{says}; without them it does not occur either: {_unlike(file, bare)}" if len(found) > 1 else None
+    return (
+        f"{says}; without them it does not occur either: {_unlike(file, bare, thought_of)}" if len(found) > 1 else None
+    )
 
 
 def _times(count: int, counted_max: int, *, first_line: int) -> str:
@@ -81,9 +84,8 @@ def _explained(file: FileBytes, old: str) -> str:
         return f"old_string ends with U+000D (a carriage return), which at line {line} is one half of a line break"
     if len(old) <= COMPARED_CHARS_MAX and not INVISIBLE.sub("", old).strip():
         return f"old_string holds nothing but {named_all(old)}; the file has no such place"
-    if matches := find_matches(file, old):
-        return _matching(file, matches)
-    return _unlike(file, old)
+    matches, thought_of = find_matches(file, old)
+    return _matching(file, matches) if matches else _unlike(file, old, thought_of)
 
 
 def _matching(file: FileBytes, matches: list[Candidate]) -> str:
@@ -109,12 +111,13 @@ def _form(teller: "_Teller", differences: Sequence[Difference]) -> tuple[str, st
     return named, "; ".join(teller.first_of(some) for some in of_kind)
 
 
-def _unlike(file: FileBytes, old: str) -> str:
+def _unlike(file: FileBytes, old: str, thought_of: list[int]) -> str:
     """Tell of the nearest place and where it begins to differ in more than form."""
     order = _other_order(file, old)
-    nearest = find_nearest(file, old)
+    nearest = find_nearest(file, old, thought_of)
     if nearest is None:
-        return order or "nothing in the file is like it"
+        bound = "; not all of it could be searched" if file.was_bounded else ""
+        return order or f"nothing like it was found in the file{bound}"
     if order:
         return f"{order}; {_nearest(file, nearest)}"
     text = _nearest(file, nearest)

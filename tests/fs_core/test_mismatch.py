@@ -1,5 +1,6 @@
 import pytest
 
+from fs_core import _places
 from fs_core.edit import Edit, Missing, apply_edit
 from fs_core.mismatch import EXPLANATION_CHARS_MAX, explain_mismatch
 from fs_core.text import BOM
@@ -364,7 +365,7 @@ ROWS = [
         "the file ends after line 2, old_string goes on with 1 line break",
         id="past the end of the file",
     ),
-    pytest.param("hello world\n", "absent", "nothing in the file is like it", id="nothing alike"),
+    pytest.param("hello world\n", "absent", "nothing like it was found in the file", id="nothing alike"),
     pytest.param("", "x", "the file is empty", id="empty file"),
     pytest.param(
         "a\tb",
@@ -478,7 +479,7 @@ def test_a_text_that_is_too_long_to_be_compared_tells_how_far_it_was() -> None:
 def test_what_differs_far_before_the_part_that_was_found_is_told_so() -> None:
     tail = "".join(f"{number} " for number in range(2_000))
     text = explained(tail.encode(), "#" * 100_000 + tail)
-    assert text == "nothing in the file is like it"
+    assert text == "nothing like it was found in the file"
     text = explained(("x" * 3_000 + tail).encode(), "y" * 3_000 + tail)
     assert text == f"its characters 4921 to {3_000 + len(tail)} are at line 1; what is before them differs"
 
@@ -486,3 +487,8 @@ def test_what_differs_far_before_the_part_that_was_found_is_told_so() -> None:
 def test_the_text_is_bounded_whatever_is_in_it() -> None:
     names = "\u1dc0\U000e0041\ufe00" * 30
     assert len(explained(f"a1{names}b1\n".encode(), "a1" + names[::-1] + "b1")) <= EXPLANATION_CHARS_MAX
+
+
+def test_a_search_that_was_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_places, "WORK_MAX", 0)
+    assert explained(b"\tword\n", "  word") == "nothing like it was found in the file; not all of it could be searched"
