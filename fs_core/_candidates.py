@@ -24,6 +24,7 @@ COMPARED_CHARS_MAX: Final = 16_384
 PLACES_MAX: Final = 12
 _PLACES_OF_LONG_MAX: Final = 2
 _PART_PLACES_MAX: Final = 6
+_VARIED_LINES_MAX: Final = 3
 _UTF8_BYTES_MAX: Final = 4
 _SLACK_BYTES: Final = 1024
 _LEAD_CHARS_MAX: Final = 1024
@@ -181,7 +182,9 @@ def _variants(old: str) -> Iterator[str]:
         return
     if "\\" in old:
         yield _unescaped(old)
-    if '"' in old or "\n" in old or "\t" in old:
+    # A string literal of many lines, or many lines of wide characters, would cost a search that others need more.
+    is_short = old.count("\n") <= _VARIED_LINES_MAX
+    if is_short and ('"' in old or "\n" in old or "\t" in old):
         yield _escaped(old)
     if "&" in old:
         yield unescape(old)
@@ -189,7 +192,8 @@ def _variants(old: str) -> Iterator[str]:
         yield escape(old, quote=False)
     if not old.isascii():
         yield from (normalize("NFC", old), normalize("NFD", old), normalize("NFKC", old))
-    yield old.translate(_WIDE)
+    if is_short:
+        yield old.translate(_WIDE)
 
 
 _WIDE: Final = {code: code + 0xFEE0 for code in range(ord("!"), ord("~") + 1)}

@@ -32,7 +32,7 @@ _SAMPLE_BYTES: Final = 64
 # Tenths of a nanosecond for each byte; the cost of a search depends on its key.
 _COSTLY, _SHORT_KEY, _LONG_KEY, _FOLDING, _COMPARING = 40, 6, 4, 20, 15
 _LONG_KEY_BYTES: Final = 8
-_JUMP_MIN, _JUMP_MAX = 3, 64
+_SHORT_JUMP, _LONG_JUMP, _JUMP_MAX = 3, 12, 64
 
 
 def skeleton(text: str) -> bytes:
@@ -216,6 +216,9 @@ def _weight(key: bytes, sample: bytes) -> int:
     """
     end = key[-_JUMP_MAX:]
     jumps = {byte: len(end) - 1 - index for index, byte in enumerate(end)}
-    if sum(jumps.get(byte, len(end)) for byte in sample) < _JUMP_MIN * len(sample):
+    jump = sum(jumps.get(byte, len(end)) for byte in sample) / max(1, len(sample))
+    if jump < _SHORT_JUMP:
         return _COSTLY
-    return _LONG_KEY if len(key) >= _LONG_KEY_BYTES else _SHORT_KEY
+    if len(key) < _LONG_KEY_BYTES:
+        return _SHORT_KEY
+    return _LONG_KEY if jump < _LONG_JUMP else _LONG_KEY // 2
