@@ -1,8 +1,7 @@
 import pytest
 
-from fs_core import _places
 from fs_core.edit import Edit, Missing, apply_edit
-from fs_core.mismatch import EXPLANATION_CHARS_MAX, explain_mismatch
+from fs_core.mismatch import EXPLANATION_CHARS_MAX, _places, explain_mismatch
 from fs_core.text import BOM
 
 CODE = (

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from fs_core._alignment import Passage
+from fs_core.mismatch._alignment import Passage
 from fs_core.text import BOM, fold_newlines
 
 __all__ = ["FileBytes", "skeleton"]

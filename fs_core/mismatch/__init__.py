@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from unicodedata import is_normalized
 
-from fs_core._alignment import Difference, Kind
-from fs_core._candidates import COMPARED_CHARS_MAX, PLACES_MAX, Candidate, find_matches, find_nearest
-from fs_core._characters import INVISIBLE, is_space, named_all, quoted
-from fs_core._places import FileBytes
 from fs_core.edit import Edit
+from fs_core.mismatch._alignment import Difference, Kind
+from fs_core.mismatch._candidates import COMPARED_CHARS_MAX, PLACES_MAX, Candidate, find_matches, find_nearest
+from fs_core.mismatch._characters import INVISIBLE, is_space, named_all, quoted
+from fs_core.mismatch._places import FileBytes
 from fs_core.text import fold_newlines
 
 __all__ = ["EXPLANATION_CHARS_MAX", "explain_mismatch"]

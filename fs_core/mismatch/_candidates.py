@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Final
 from unicodedata import normalize
 
-from fs_core._alignment import Alignment, Passage, align
-from fs_core._characters import INVISIBLE
-from fs_core._places import FileBytes, skeleton
+from fs_core.mismatch._alignment import Alignment, Passage, align
+from fs_core.mismatch._characters import INVISIBLE
+from fs_core.mismatch._places import FileBytes, skeleton
 
 __all__ = ["COMPARED_CHARS_MAX", "PLACES_MAX", "Candidate", "find_matches", "find_nearest"]
 

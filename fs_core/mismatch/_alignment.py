@@ -7,7 +7,7 @@ from itertools import product
 from typing import Final, Literal
 from unicodedata import normalize
 
-from fs_core._characters import ESCAPES, SPACES, is_invisible, is_space, plain_mark
+from fs_core.mismatch._characters import ESCAPES, SPACES, is_invisible, is_space, plain_mark
 
 __all__ = ["Alignment", "Difference", "Kind", "Passage", "align"]
 
