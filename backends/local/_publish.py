@@ -232,6 +232,7 @@ class _Write:
         try:
             if old is not None and not old.is_same(os.fstat(fd)):
                 raise self._stale(Reason.CHANGED)
+            _reserve(fd, len(data))
             view, position = memoryview(data), 0
             while position < len(data):
                 position += os.pwrite(fd, view[position:], position)
@@ -243,6 +244,19 @@ class _Write:
 
     def _stale(self, reason: Reason) -> StaleVersion:
         return StaleVersion(reason, path=self._path, operation="write")
+
+
+def _reserve(fd: int, size_bytes: int) -> None:
+    """Have the disk refuse a larger content now, while the old one is still whole."""
+    old_bytes = os.fstat(fd).st_size
+    if size_bytes <= old_bytes or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, old_bytes, size_bytes - old_bytes)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP}:
+            os.ftruncate(fd, old_bytes)
+            raise
 
 
 def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Version:

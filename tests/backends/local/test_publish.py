@@ -393,6 +393,27 @@ async def test_a_name_that_cannot_be_renamed_over_is_written_in_place_and_told(
     assert names(root) == ["mounted.yml"]
 
 
+async def test_a_full_disk_keeps_what_was_to_be_overwritten_in_place(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> bool:
+        raise OSError(errno.EBUSY, "mount point")
+
+    def full(fd: int, offset: int, size_bytes: int) -> None:
+        os.ftruncate(fd, offset + 1)  # as an emulation does that got so far
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(_publish, "exchange", busy)
+    monkeypatch.setattr(_publish.os, "posix_fallocate", full)
+    (root / "mounted.yml").write_bytes(b"old\n")
+    with pytest.raises(NoSpace):
+        await replace(backend, "mounted.yml", b"a longer content\n")
+    assert (root / "mounted.yml").read_bytes() == b"old\n"
+    assert names(root) == ["mounted.yml"]
+    await replace(backend, "mounted.yml", b"new")
+    assert (root / "mounted.yml").read_bytes() == b"new"
+
+
 # -- metadata ------------------------------------------------------------------------------------------------------
 
 
