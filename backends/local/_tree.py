@@ -200,7 +200,8 @@ def _step(fd: int, name: str, *, path: str, operation: Operation) -> int:
     try:
         below = os.open(name, _WALK, dir_fd=fd)
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(fd, name):
+        # A link was met; what stands there now may be a directory again, put back in this very moment.
+        if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link_or_directory(fd, name):
             reason = "a directory was replaced by a symbolic link while it was opened"
             raise SandboxDenied(reason, path=path, operation=operation) from error
         raise
@@ -208,8 +209,9 @@ def _step(fd: int, name: str, *, path: str, operation: Operation) -> int:
     return below
 
 
-def _is_link(fd: int, name: str) -> bool:
-    return stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+def _is_link_or_directory(fd: int, name: str) -> bool:
+    mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+    return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
 
 
 def regular_or_refuse(status: os.stat_result, *, path: str, operation: Operation) -> None:
@@ -218,17 +220,25 @@ def regular_or_refuse(status: os.stat_result, *, path: str, operation: Operation
     if stat.S_ISREG(mode):
         return
     if stat.S_ISLNK(mode):
-        reason = "was replaced by a symbolic link while it was opened"
-        raise SandboxDenied(reason, path=path, operation=operation)
+        raise _replaced_by_link(path=path, operation=operation)
     reason = Reason.IS_DIRECTORY if stat.S_ISDIR(mode) else Reason.IS_SPECIAL
     raise NotRegularFile(reason, path=path, operation=operation)
+
+
+def _replaced_by_link(*, path: str, operation: Operation) -> SandboxDenied:
+    return SandboxDenied("was replaced by a symbolic link while it was opened", path=path, operation=operation)
 
 
 def open_regular(parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY) -> int:
     """Open a regular file in the directory `parent`, never blocking on a FIFO or device and never following a link."""
     # Looked at before it is opened, since opening a device can have effects; and again on the descriptor.
     regular_or_refuse(os.stat(name, dir_fd=parent, follow_symlinks=False), path=path, operation=operation)
-    fd = os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        fd = os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # with O_NOFOLLOW: the last name is a link
+            raise _replaced_by_link(path=path, operation=operation) from error
+        raise
     try:
         regular_or_refuse(os.fstat(fd), path=path, operation=operation)
     except BaseException:

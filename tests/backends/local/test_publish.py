@@ -534,6 +534,51 @@ async def test_a_file_swapped_for_a_link_after_resolving_is_denied(
     assert (tmp_path / "secret.txt").read_bytes() == b"secret"
 
 
+async def test_a_directory_that_is_a_link_only_for_the_moment_of_opening_is_denied(
+    backend: LocalBackend, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").mkdir()
+    (root / "a" / "x.txt").write_bytes(b"1")
+    target = await target_of(backend, "a/x.txt")
+    real_open = os.open
+
+    def swapped(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if name != "a":
+            return real_open(name, flags, mode, dir_fd=dir_fd)
+        (root / "a").rename(root / "moved")
+        (root / "a").symlink_to(tmp_path)
+        try:
+            return real_open(name, flags, mode, dir_fd=dir_fd)
+        finally:
+            (root / "a").unlink()
+            (root / "moved").rename(root / "a")
+
+    monkeypatch.setattr("backends.local._tree.os.open", swapped)
+    with pytest.raises(SandboxDenied):
+        await backend.read(target)
+    with pytest.raises(SandboxDenied):
+        await backend.write(target, b"2", condition=Always())
+
+
+async def test_a_file_that_becomes_a_link_between_look_and_open_is_denied(
+    backend: LocalBackend, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret.txt").write_bytes(b"secret")
+    (root / "x.txt").write_bytes(b"1")
+    target = await target_of(backend, "x.txt")
+    real_open = os.open
+
+    def swapped(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if name == "x.txt":
+            (root / "x.txt").unlink()
+            (root / "x.txt").symlink_to("../secret.txt")
+        return real_open(name, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr("backends.local._tree.os.open", swapped)
+    with pytest.raises(SandboxDenied):
+        await backend.read(target)
+
+
 async def test_a_neighbour_with_the_roots_name_as_prefix_is_outside(root: Path, tmp_path: Path) -> None:
     (tmp_path / "root-secret").mkdir()
     (tmp_path / "root-secret" / "s.txt").write_bytes(b"s")
