@@ -105,7 +105,7 @@ async def _turn(workspace: Workspace, session: object, turn: Turn, number: int, 
     for result, code in zip(results, turn.codes, strict=True):
         got = result.code if isinstance(result, ToolFailure) else None
         if got != code:
-            text = result.content[0].text
+            text = result.text
             raise UnexpectedResultError(f"{store}, step {number} ({turn.title}): expected {code}, got {got}: {text}")
     return results
 
@@ -145,7 +145,7 @@ class _Printer:
             told = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
             line(text(f"     {name}({told})", "cyan"))
             style = "red" if isinstance(result, ToolFailure) else "dim"
-            for shown in _shown("\n".join(block.text for block in result.content)):
+            for shown in _shown(result.text):
                 line(text("     | "), text(shown, style))
 
 

@@ -15,7 +15,16 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from seamfs.mcp_agents import Agents, Context, is_sessionless
 from seamfs.workspace import Workspace
-from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolSchema, ToolSuccess
+from tool_runtime import (
+    ContentBlock,
+    JsonObject,
+    TextBlock,
+    ToolCall,
+    ToolFailure,
+    ToolResult,
+    ToolSchema,
+    ToolSuccess,
+)
 
 __all__ = ["ERROR_KEY", "PROGRESS_PERIOD_S", "VALUE_KEY", "build_server", "instructions"]
 
@@ -161,9 +170,17 @@ def _tool(schema: ToolSchema, *, structured: bool) -> types.Tool:
     )
 
 
+def _content_block(block: ContentBlock) -> types.ContentBlock:
+    if isinstance(block, TextBlock):
+        return types.TextContent(text=block.text)
+    if block.kind == "image":
+        return types.ImageContent(data=block.data, mime_type=block.mime_type)
+    return types.AudioContent(data=block.data, mime_type=block.mime_type)
+
+
 def _call_result(result: ToolResult, *, structured: bool) -> types.CallToolResult:
     """Return the text that the model is shown, with the value beside it where only the host looks."""
-    content: list[types.ContentBlock] = [types.TextContent(text=block.text) for block in result.content]
+    content = [_content_block(block) for block in result.content]
     match result:
         case ToolSuccess(value):
             meta: JsonObject = {VALUE_KEY: value}

@@ -36,7 +36,7 @@ def run_tool(
     if as_json:
         write_text(json.dumps(_json(result), ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
     elif code is None:
-        text = "\n".join(block.text for block in result.content)
+        text = result.text
         write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
     if isinstance(result, ToolFailure):
         write_text(f"{result.code}: {result.message}\n", sys.stderr)

@@ -16,9 +16,18 @@ from tool_runtime.hooks import (
     Wrapper,
 )
 from tool_runtime.payload import JsonObject
-from tool_runtime.prompt import SystemPrompt
+from tool_runtime.prompt import PromptSection, SystemPrompt
 from tool_runtime.registry import UnknownToolNameError
-from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
+from tool_runtime.results import (
+    ContentBlock,
+    MediaBlock,
+    RuntimeCode,
+    TextBlock,
+    ToolError,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+)
 from tool_runtime.runtime import ToolRuntime
 from tool_runtime.scopes import GLOBAL, Disposer, DuplicateNameError, ScopeId, UnknownScopeError
 from tool_runtime.tool import Runtime, Tool, ToolAnnotations, ToolCall, ToolContext, ToolSchema
@@ -29,6 +38,7 @@ __all__ = [
     "Allow",
     "Answerer",
     "Ask",
+    "ContentBlock",
     "Decision",
     "Deny",
     "Disposer",
@@ -37,9 +47,11 @@ __all__ = [
     "Guard",
     "Invocation",
     "JsonObject",
+    "MediaBlock",
     "Observation",
     "Observer",
     "Proceed",
+    "PromptSection",
     "Runtime",
     "RuntimeCode",
     "ScopeId",

@@ -19,7 +19,7 @@ from tool_runtime.hooks import Allow, Answerer, Ask, Deny, Hooks, Invocation, Ob
 from tool_runtime.payload import LoneSurrogateError, NotJsonError, decode, encode
 from tool_runtime.problems import MismatchError, cut
 from tool_runtime.registry import Registry
-from tool_runtime.results import RuntimeCode, TextBlock, ToolError, ToolFailure, ToolResult, ToolSuccess
+from tool_runtime.results import ContentBlock, RuntimeCode, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.scopes import GLOBAL, ScopeId, UnknownScopeError
 from tool_runtime.tool import Tool, ToolCall, ToolContext
 
@@ -250,7 +250,7 @@ def _success(tool: Tool[Any], args: object, outcome: JsonValue) -> ToolSuccess:
     return ToolSuccess(value, _rendered(tool, args, value))
 
 
-def _rendered(tool: Tool[Any], args: object, value: JsonValue) -> tuple[TextBlock, ...]:
+def _rendered(tool: Tool[Any], args: object, value: JsonValue) -> tuple[ContentBlock, ...]:
     try:
         return tuple(tool.render(args, value))
     except Exception as error:

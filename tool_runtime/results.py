@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-__all__ = ["RuntimeCode", "TextBlock", "ToolError", "ToolFailure", "ToolResult", "ToolSuccess"]
+__all__ = [
+    "ContentBlock",
+    "MediaBlock",
+    "RuntimeCode",
+    "TextBlock",
+    "ToolError",
+    "ToolFailure",
+    "ToolResult",
+    "ToolSuccess",
+]
 
 
 class RuntimeCode(StrEnum):
@@ -31,6 +40,29 @@ class TextBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class MediaBlock:
+    """A picture or a sound for the model.
+
+    Attributes:
+        kind: Which of the two.
+        data: The bytes, as base64.
+        mime_type: What they are, such as `image/png`.
+    """
+
+    kind: Literal["image", "audio"]
+    data: str = field(repr=False)
+    mime_type: str
+
+    @property
+    def text(self) -> str:
+        """What stands for it where only text can be shown."""
+        return f"[{self.kind}: {self.mime_type}]"
+
+
+ContentBlock: TypeAlias = TextBlock | MediaBlock
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSuccess:
     """A call that worked.
 
@@ -40,7 +72,12 @@ class ToolSuccess:
     """
 
     value: JsonValue
-    content: tuple[TextBlock, ...]
+    content: tuple[ContentBlock, ...]
+
+    @property
+    def text(self) -> str:
+        """The content for a reader who sees text alone: one block after the other, media named."""
+        return "\n".join(block.text for block in self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +97,12 @@ class ToolFailure:
     @property
     def content(self) -> tuple[TextBlock, ...]:
         """What the model is shown: one block, the code first."""
-        return (TextBlock(f"{self.code}: {self.message}"),)
+        return (TextBlock(self.text),)
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return f"{self.code}: {self.message}"
 
 
 ToolResult: TypeAlias = ToolSuccess | ToolFailure

@@ -59,9 +59,14 @@ class ToolRuntime:
         self._registry.drop(closed)
         self.prompt.drop(closed)
 
-    def register(self, tool: Tool[Any], scope: ScopeId | None = None) -> Disposer:
+    @property
+    def revision(self) -> int:
+        """A number that grows with every change of what some scope may see, so that answers can be cached."""
+        return self._registry.revision
+
+    def register(self, tool: Tool[Any], scope: ScopeId | None = None, *, needs_listing: bool = True) -> Disposer:
         """Add a tool; see `Registry.register`."""
-        return self._registry.register(tool, scope)
+        return self._registry.register(tool, scope, needs_listing=needs_listing)
 
     def restrict(self, scope: ScopeId, *, allow: Iterable[str] | None = None, deny: Iterable[str] = ()) -> None:
         """Narrow what a scope inherits; see `Registry.restrict`."""

@@ -13,7 +13,7 @@ from tool_runtime.arguments import call_text, check_arguments
 from tool_runtime.checks import Checker, checker_for
 from tool_runtime.payload import JsonObject, detached, encode
 from tool_runtime.problems import MismatchError
-from tool_runtime.results import RuntimeCode, TextBlock, ToolResult
+from tool_runtime.results import ContentBlock, RuntimeCode, ToolResult
 from tool_runtime.scopes import Disposer, ScopeId
 
 __all__ = ["Runtime", "Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
@@ -58,7 +58,12 @@ class ToolCall:
 class Runtime(Protocol):
     """What the body of a tool may do with the runtime that runs it; `ToolRuntime` is one."""
 
-    def register(self, tool: Tool[Any], scope: ScopeId | None = None) -> Disposer:
+    @property
+    def revision(self) -> int:
+        """A number that grows with every change of what some scope may see."""
+        ...
+
+    def register(self, tool: Tool[Any], scope: ScopeId | None = None, *, needs_listing: bool = True) -> Disposer:
         """Add a tool to a scope; see `ToolRuntime.register`."""
         ...
 
@@ -156,7 +161,7 @@ class Tool(Generic[ArgsT]):
     parameters: type[ArgsT] | Mapping[str, JsonValue]
     output: type[BaseModel] | Mapping[str, JsonValue]
     execute: Callable[[ArgsT, ToolContext], Awaitable[JsonValue | ToolResult]]
-    render: Callable[[ArgsT, JsonValue], Sequence[TextBlock]]
+    render: Callable[[ArgsT, JsonValue], Sequence[ContentBlock]]
     concurrency_safe: Callable[[ArgsT], bool] = _never
     concurrency_key: Callable[[ArgsT], str | None] = _nothing
     delegates_to: Callable[[ArgsT], tuple[str, Mapping[str, JsonValue]] | None] = _nothing

@@ -40,4 +40,4 @@ class ToolAgent:
 
 def shown(result: ToolResult) -> str:
     """Return what the model is shown of a result."""
-    return "\n".join(block.text for block in result.content)
+    return result.text

@@ -208,7 +208,7 @@ async def test_one_turn_of_dependent_changes_has_its_effects_in_order() -> None:
     results = await bench.runtime.run_turn(calls, owner=bench.seam.session())
     assert all(isinstance(result, ToolSuccess) for result in results)
     assert bench.seam.get("a.txt") == b"4"
-    assert "1: 4" in results[-1].content[0].text
+    assert "1: 4" in results[-1].text
 
 
 async def test_a_session_used_directly_and_the_tools_share_what_was_seen() -> None:

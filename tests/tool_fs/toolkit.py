@@ -34,7 +34,7 @@ class Bench:
         """Return what the model is shown of a call, whether it succeeds or not."""
         result = await self.call(name, **arguments)
         assert len(result.content) == 1
-        return result.content[0].text
+        return result.text
 
     async def failure(self, name: str, /, **arguments: JsonValue) -> ToolFailure:
         """Return the failure of a call that must fail."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue
 from tests.tool_runtime.toolkit import Echo, call, echo_tool, failure, success
 from tool_runtime import (
     JsonObject,
+    MediaBlock,
     RuntimeCode,
     TextBlock,
     Tool,
@@ -359,3 +360,11 @@ def waiting(started: anyio.Event) -> Callable[[Echo, ToolContext], Any]:
 
 def test_every_code_of_the_runtime_reads_as_its_name() -> None:
     assert [str(code) for code in RuntimeCode] == [code.name for code in RuntimeCode]
+
+
+def test_media_stand_as_one_line_where_only_text_is_shown() -> None:
+    picture = MediaBlock("image", "aGk=", "image/png")
+    assert (
+        ToolSuccess(None, (TextBlock("before"), picture, TextBlock("after"))).text
+        == "before\n[image: image/png]\nafter"
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_runtime import DuplicateNameError, ToolRuntime, UnknownScopeError
+from tool_runtime import DuplicateNameError, PromptSection, ToolRuntime, UnknownScopeError
 
 
 def test_sections_stand_by_order_then_name_with_one_empty_line_between() -> None:
@@ -74,3 +74,14 @@ def test_the_sections_of_a_closed_scope_are_gone() -> None:
     with pytest.raises(UnknownScopeError):
         runtime.prompt.text(scope)
     assert runtime.prompt.text() == ""
+
+
+def test_a_section_of_the_asker_stands_by_its_order_and_is_shadowed_by_a_registered_one() -> None:
+    prompt = ToolRuntime().prompt
+    outer = (PromptSection("mode", "how to", order=5),)
+    prompt.add("files", "Files.")
+    prompt.add("zoo", "Zoo.", order=9)
+    assert prompt.text(outer=outer) == "Files.\n\nhow to\n\nZoo."
+    prompt.add("mode", "mine")
+    assert prompt.text(outer=outer) == "Files.\n\nmine\n\nZoo."
+    assert prompt.text() == "Files.\n\nmine\n\nZoo."

@@ -133,6 +133,34 @@ def test_a_child_scope_cannot_see_past_the_restriction_of_its_parent() -> None:
     assert seen(runtime, parent) == ["b", "c"]
 
 
+def test_a_tool_that_needs_no_listing_survives_allow_lists_and_falls_to_a_denial() -> None:
+    runtime = registered("a", "b")
+    runtime.register(echo_tool("c"), needs_listing=False)
+    allowing, denying = runtime.scope(), runtime.scope()
+    runtime.restrict(allowing, allow=["a"])
+    runtime.restrict(denying, deny=["c"])
+    assert seen(runtime, allowing) == ["a", "c"]
+    assert seen(runtime, runtime.scope(allowing)) == ["a", "c"]
+    assert seen(runtime, denying) == ["a", "b"]
+
+
+def test_the_revision_grows_with_every_change_and_with_no_question() -> None:
+    runtime = ToolRuntime()
+    scope = runtime.scope()
+    revisions = [runtime.revision]
+    dispose = runtime.register(echo_tool("a"))
+    revisions.append(runtime.revision)
+    runtime.restrict(scope, deny=["a"])
+    revisions.append(runtime.revision)
+    dispose()
+    revisions.append(runtime.revision)
+    runtime.close_scope(scope)
+    revisions.append(runtime.revision)
+    assert revisions == sorted(set(revisions))
+    assert seen(runtime) == []
+    assert runtime.revision == revisions[-1]
+
+
 @pytest.mark.parametrize("names", [{"allow": ["a", "x", "y"]}, {"deny": ["x", "y"]}])
 def test_unknown_names_in_a_restriction_are_errors_and_change_nothing(names: dict[str, list[str]]) -> None:
     runtime = registered("a", "b")
