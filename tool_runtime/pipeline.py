@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from tool_runtime.problems import MismatchError, cut
 from tool_runtime.registry import Registry
 from tool_runtime.results import ContentBlock, RuntimeCode, ToolError, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.scopes import GLOBAL, ScopeId, UnknownScopeError
+from tool_runtime.suggestions import close_names
 from tool_runtime.tool import Tool, ToolCall, ToolContext
 
 __all__ = ["Pipeline", "Submission"]
@@ -221,7 +221,7 @@ class Pipeline:
     def _unknown(self, submission: Submission) -> str:
         names = [tool.name for tool in self._registry.tools(submission.scope)]
         name = cut(submission.name, _NAME_CHARS_SHOWN_MAX)
-        close = difflib.get_close_matches(name, names)
+        close = close_names(name, names)
         if close:
             return f"there is no tool {name!r}; did you mean {' or '.join(close)}?"
         more = ", …" if len(names) > _NAMES_SHOWN_MAX else ""

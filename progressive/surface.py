@@ -1,0 +1,58 @@
+"""What a model sees of the tools, and how the calls that it makes run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from progressive.names import RUN_CODE
+from progressive.protocol import Mode
+from tool_runtime import AbortSignal, RuntimeCode, ScopeId, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSchema
+
+__all__ = ["Surface"]
+
+_NO_SIGNALS: Mapping[str, AbortSignal] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """The model-visible side of one scope at one moment.
+
+    Attributes:
+        mode: How the model calls tools.
+        scope: Where its calls run; None is the global scope.
+        tools: What is declared to the model, in the order of names. `progressive.formats` turns it into requests.
+        prompt: The system prompt.
+    """
+
+    mode: Mode
+    scope: ScopeId | None
+    tools: tuple[ToolSchema, ...]
+    prompt: str
+    _runtime: ToolRuntime = field(repr=False, compare=False)
+
+    async def run_turn(
+        self, calls: Sequence[ToolCall], *, owner: object = None, signals: Mapping[str, AbortSignal] = _NO_SIGNALS
+    ) -> list[ToolResult]:
+        """Run the calls that a model made in one turn and return their results in the same order.
+
+        Any tool that the scope sees now may be called by its name, whether or not it was declared or described; in
+        Code mode only run_code, as its programs call the others.
+
+        Args:
+            calls: In model order.
+            owner: See `ToolRuntime.execute`.
+            signals: See `ToolRuntime.run_turn`.
+        """
+        direct = [call for call in calls if self._is_direct(call)]
+        results = iter(await self._runtime.run_turn(direct, scope=self.scope, owner=owner, signals=signals))
+        return [next(results) if self._is_direct(call) else _only_from_code(call) for call in calls]
+
+    def _is_direct(self, call: ToolCall) -> bool:
+        return self.mode is not Mode.CODE or call.name == RUN_CODE
+
+
+def _only_from_code(call: ToolCall) -> ToolFailure:
+    message = (
+        f"{call.name}: only {RUN_CODE} is called directly; inside its program: await tools[{call.name!r}](arguments)"
+    )
+    return ToolFailure(RuntimeCode.UNKNOWN_TOOL.value, message)

@@ -1,0 +1,65 @@
+"""Where a given case of disclosure and the specification disagree, the specification holds: the whole list."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+__all__ = ["RULINGS", "Ruling"]
+
+Expect = dict[str, Any] | list[dict[str, Any]]
+
+_GIVEN: Final[dict[str, Any]] = {
+    case["id"]: case["expect"] for case in json.loads(Path(__file__).with_name("disclosure.json").read_text())["cases"]
+}
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the specification demands of a case instead, and the rule with the section that it stands in."""
+
+    expect: Expect
+    rule: str
+
+
+_SECTION = "progressive, section 6: one prompt section tells the protocol; its text depends on the mode only"
+_CJK = "progressive, section 3: CJK bigrams"
+_INTEGERS = 'tools, section 2: an integer given as "3" is accepted'
+_KEYWORDS = "progressive, section 3: JSON-Schema keywords are no words of a tool"
+
+
+def _changed(case_id: str, **changes: object) -> Expect:
+    given: Expect = _GIVEN[case_id]
+    return [{**step, **changes} for step in given] if isinstance(given, list) else {**given, **changes}
+
+
+def _with_section(case_id: str) -> Ruling:
+    return Ruling(_changed(case_id, discovery_section=True), _SECTION)
+
+
+RULINGS: Final[Mapping[str, Ruling]] = MappingProxyType(
+    {
+        "describe-both-direct-before-assemble": Ruling(
+            _changed("describe-both-direct-before-assemble", language="python", has_sdk=True),
+            "progressive, section 4: in Code and Both also language and sdk; nothing waits for an assembly",
+        ),
+        "describe-code-mode-ts": Ruling(
+            _changed("describe-code-mode-ts", language="python"), "progressive, section 8: programs are Python"
+        ),
+        **{
+            case_id: _with_section(case_id)
+            for case_id in (
+                "prefix-stable-both",
+                "prefix-stable-code",
+                "surface-both",
+                "surface-both-eager",
+                "surface-code",
+                "surface-code-eager",
+                "surface-code-python",
+            )
+        },
+    }
+)
+"""By case id."""
