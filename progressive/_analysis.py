@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from progressive._tool_text import text_of
+from progressive.names import name_order
 from progressive.words import FUNCTION_WORDS, spelling, stem
 from tool_runtime import Tool
 
@@ -54,11 +55,13 @@ class Analysis:
     Attributes:
         impacts: How much each term counts: the part of BM25F that depends on this tool alone, between 0 and k1 + 1.
         phrases: The terms of name and description in order, a space on both sides of each, fields kept apart.
+        order: Where the tool stands among equally good ones.
         spelling: The name without regard to case and separators; empty if it has neither letters nor digits.
     """
 
     impacts: Mapping[str, float]
     phrases: str
+    order: tuple[str, str]
     spelling: str
 
 
@@ -84,6 +87,7 @@ def analysis_of(tool: Tool[Any]) -> Analysis:
     return Analysis(
         impacts={term: (_K1 + 1) * times / (_K1 + times) for term, times in occurrences.items()},
         phrases=f" {' '.join(name)} | {' '.join(description[:_PHRASE_WORDS_MAX])} ",
+        order=name_order(tool),
         spelling=name_spelling(tool.name),
     )
 

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 from progressive._analysis import Analysis, analysis_of, name_spelling
 from progressive._vocabulary import Vocabulary
-from progressive.names import name_order
 from progressive.words import FUNCTION_WORDS, REQUEST_WORDS, stem, words
 from tool_runtime import Tool
 
@@ -138,11 +137,11 @@ class ToolIndex:
             if near:
                 share = _NEAR_KNOWN if impacts else _NEAR_UNKNOWN
                 _add(scores, near, share * each.weight * _rarity(len(near), len(visible)))
-        ranked = _in_order(scores)
+        ranked = self._in_order(scores)
         phrases = {f" {a} {b} ": min(gains[a], gains[b]) for a, b in asked.pairs if a in gains and b in gains}
         if phrases:
             best = {tool: scores[tool] + self._phrase_gain(tool, phrases) for tool in ranked[:_PHRASE_TOOLS_MAX]}
-            ranked[:_PHRASE_TOOLS_MAX] = _in_order(best)
+            ranked[:_PHRASE_TOOLS_MAX] = self._in_order(best)
         named = self._named(query, visible)
         return [*named, *(tool for tool in ranked if tool not in named)] if named else ranked
 
@@ -150,7 +149,9 @@ class ToolIndex:
         impacts = self._impacts.get(term, {})
         if len(visible) == len(self._tools):
             return impacts
-        return {tool: impacts[tool] for tool in impacts.keys() & visible}
+        if len(visible) < len(impacts):
+            return {tool: impacts[tool] for tool in visible if tool in impacts}
+        return {tool: impact for tool, impact in impacts.items() if tool in visible}
 
     def _near(self, wanted: _Wanted, visible: AbstractSet[Tool[Any]], *, known: bool) -> Mapping[Tool[Any], float]:
         """Return impacts of the terms that hold a wanted one or are held in it, by the share of it they have."""
@@ -173,13 +174,23 @@ class ToolIndex:
                 for term in {piece[:size], piece[-size:]} & self._impacts.keys():
                     yield term, size / len(piece)
 
+    def _in_order(self, scores: Mapping[Tool[Any], float]) -> list[Tool[Any]]:
+        # Sorting by the number alone, and then the few that are equal by name, is several times as fast as by both.
+        ranked: list[Tool[Any]] = []
+        for _, equal in groupby(sorted(scores, key=scores.__getitem__, reverse=True), key=scores.__getitem__):
+            ranked += sorted(equal, key=self._order)
+        return ranked
+
+    def _order(self, tool: Tool[Any]) -> tuple[str, str]:
+        return self._tools[tool].order
+
     def _phrase_gain(self, tool: Tool[Any], phrases: Mapping[str, float]) -> float:
         text = self._tools[tool].phrases
         return _PHRASE_WEIGHT * sum(gain for phrase, gain in phrases.items() if phrase in text)
 
     def _named(self, query: str, visible: AbstractSet[Tool[Any]]) -> dict[Tool[Any], None]:
         spelt = name_spelling(query)
-        alike = sorted((tool for tool in self._spellings.get(spelt, ()) if tool in visible), key=name_order)
+        alike = sorted((tool for tool in self._spellings.get(spelt, ()) if tool in visible), key=self._order)
         exact = [tool for tool in alike if tool.name in {query, query.strip()}]
         return dict.fromkeys([*exact, *alike] if spelt else exact)
 
@@ -208,13 +219,6 @@ def _rarity(holders: int, tools: int) -> float:
 
 
 def _add(scores: dict[Tool[Any], float], impacts: Mapping[Tool[Any], float], gain: float) -> None:
+    score = scores.get
     for tool, impact in impacts.items():
-        scores[tool] = scores.get(tool, 0.0) + gain * impact
-
-
-def _in_order(scores: Mapping[Tool[Any], float]) -> list[Tool[Any]]:
-    # Sorting by the number alone, and then the few that are equal by name, is several times as fast as by both.
-    ranked: list[Tool[Any]] = []
-    for _, equal in groupby(sorted(scores, key=scores.__getitem__, reverse=True), key=scores.__getitem__):
-        ranked += sorted(equal, key=name_order)
-    return ranked
+        scores[tool] = score(tool, 0.0) + gain * impact

@@ -10,7 +10,7 @@ from typing import Final, Protocol, cast
 import regex
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-__all__ = ["FUNCTION_WORDS", "REQUEST_WORDS", "normalized", "spelling", "stem", "words"]
+__all__ = ["FUNCTION_WORDS", "REQUEST_WORDS", "is_unspaced", "normalized", "spelling", "stem", "words"]
 
 _FUNCTION_WORDS: Final = """
 a about am an and any are as at be been being but by can could d did do does doing don for from had has have having
@@ -53,6 +53,7 @@ _PART: Final = regex.compile(
 )
 
 
+_UNSPACED_RUN: Final = regex.compile(rf"[{_UNSPACED}]+")
 _SEPARATORS: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 
@@ -87,6 +88,11 @@ def words(text: str, *, chars_max: int) -> list[str]:
         else:
             found += _parts(run[0][:_WORD_CHARS_MAX])
     return found
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is of a script that stands without spaces, such as Chinese."""
+    return _UNSPACED_RUN.fullmatch(word) is not None
 
 
 def spelling(text: str, *, chars_max: int) -> str:
