@@ -1,0 +1,49 @@
+"""Why there is no connection, in one line that holds no secret."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import httpx2
+from mcp import MCPError
+from pydantic import ValidationError
+
+from progressive.gateway._ending import Ending
+from progressive.gateway._process import SpawnError
+from progressive.gateway._secrets import Secrets
+from progressive.gateway._text import one_line
+
+__all__ = ["reason_of"]
+
+_CHARS_MAX = 300
+
+
+def reason_of(error: Exception, ending: Ending, secrets: Secrets) -> str:
+    """Return why an attempt failed or a connection ended."""
+    # What the transport saw comes first: what the SDK makes of it is that the connection is closed.
+    reason = ending.reason or _reason(_innermost(error))
+    if ending.hint and not ending.reason:
+        reason = f"{reason}; {ending.hint}"
+    return one_line(secrets.hidden_in(reason), _CHARS_MAX)
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case SpawnError() | ConnectionError():
+            return str(error)
+        case MCPError():
+            return f"the server refused: {error.error.message} ({error.error.code})"
+        case ValidationError():
+            return "the server answered with something that the protocol does not allow"
+        case httpx2.TimeoutException():
+            return "the server does not answer"
+        case httpx2.TransportError():
+            return f"the server cannot be reached: {error}"
+        case _:
+            return f"{type(error).__name__}: {error}"
