@@ -1,7 +1,8 @@
 """What a scope can discover: asked anew of the runtime whenever something has changed, and never otherwise."""
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ __all__ = ["Catalog", "CatalogView"]
 # Taking up a tool that was never analysed costs some hundred microseconds: others run in between.
 _TAKEN_UP_AT_ONCE: Final = 8
 
-_NOTHING: Final[Set[Tool[Any]]] = frozenset[Tool[Any]]()
+_NOTHING: Final[AbstractSet[Tool[Any]]] = frozenset[Tool[Any]]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,18 @@ class CatalogView:
 
 
 class Catalog:
-    """The catalogs of all scopes of a runtime over one index, which one change of a tool costs one update."""
+    """The catalogs of all scopes of a runtime over one index, which one change of a tool costs one update.
+
+    Attributes:
+        index: Holds the tools of every open scope that has been searched.
+    """
 
     def __init__(self, runtime: Runtime, *, eager: frozenset[str]) -> None:
         self._runtime = runtime
         self._left_out = RESERVED | eager
         self._revision = runtime.revision
         self._views: dict[ScopeId, CatalogView] = {}
-        self._index = ToolIndex()
+        self.index = ToolIndex()
         # What the index holds, and for which scopes: a tool that no scope holds any more leaves it.
         self._held: dict[ScopeId, set[Tool[Any]]] = {}
         self._holders = Counter[Tool[Any]]()
@@ -81,7 +86,7 @@ class Catalog:
                 break
             view = current
         self._take_up(scope, view)
-        return view, self._index.rank(query, view.members)
+        return view, self.index.rank(query, view.members)
 
     def _asked(self, scope: ScopeId) -> CatalogView:
         tools = [tool for tool in self._runtime.tools(scope) if tool.name not in self._left_out]
@@ -113,7 +118,7 @@ class Catalog:
         if tool in held:
             return
         if not self._holders[tool]:
-            self._index.add(tool)
+            self.index.add(tool)
         self._holders[tool] += 1
         held.add(tool)
 
@@ -122,7 +127,7 @@ class Catalog:
         self._holders[tool] -= 1
         if not self._holders[tool]:
             del self._holders[tool]
-            self._index.remove(tool)
+            self.index.remove(tool)
 
     def _release_closed_scopes(self) -> None:
         for scope in tuple(self._held):

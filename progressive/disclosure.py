@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
 
 from progressive.catalog import Catalog
 from progressive.code.sdk import sdk_text
@@ -11,11 +13,13 @@ from progressive.options import DisclosureOptions
 from progressive.protocol import Mode, protocol_section
 from progressive.surface import Surface
 from progressive.toolset import discovery_tools
-from tool_runtime import PromptSection, ScopeId, ToolRuntime, ToolSchema
+from tool_runtime import PromptSection, ScopeId, Tool, ToolRuntime, ToolSchema
 
 __all__ = ["Disclosure", "SurfaceError"]
 
-_NAMES_SHOWN_MAX = 50
+_NAMES_SHOWN_MAX: Final = 50
+# A text of some kilobytes for every set of eager tools that scopes see; usually there is one.
+_SDKS_KEPT_MAX: Final = 16
 
 
 class SurfaceError(ValueError):
@@ -35,6 +39,7 @@ class Disclosure:
         self._runtime = runtime
         self._catalog = Catalog(runtime, eager=frozenset(self.options.eager_tools))
         self._tools = {tool.name: tool for tool in discovery_tools(self._catalog, self.options)}
+        self._sdk_of = lru_cache(maxsize=_SDKS_KEPT_MAX)(_sdk_of)
         with ExitStack() as registered:
             for tool in self._tools.values():
                 registered.callback(runtime.register(tool, needs_listing=False))
@@ -75,45 +80,45 @@ class Disclosure:
     def _declared(self, scope: ScopeId | None, mode: Mode, *, loads_tools: bool) -> tuple[ToolSchema, ...]:
         if not self._is_mounted:
             return tuple(self._runtime.schemas(scope))
-        discovery = [self._own(name, scope) for name in (SEARCH, DESCRIBE)]
+        names = [SEARCH, DESCRIBE]
         if mode is Mode.NATIVE and not loads_tools:
-            discovery.append(self._own(INVOKE, scope))
-        found = [*discovery, *self._eager(scope)]
-        match mode:
-            case Mode.NATIVE:
-                declared = found
-            case Mode.BOTH:
-                declared = [*found, self._run_code(scope, found)]
-            case Mode.CODE:
-                declared = [self._run_code(scope, found)]
+            names.append(INVOKE)
+        found = [*(self._own(name, scope) for name in names), *self._eager(scope)]
+        declared = [] if mode is Mode.CODE else [tool.schema() for tool in found]
+        if mode is not Mode.NATIVE:
+            declared.append(self._run_code(scope, found))
         return tuple(sorted(declared, key=lambda schema: text_order(schema.name)))
 
-    def _own(self, name: str, scope: ScopeId | None) -> ToolSchema:
+    def _own(self, name: str, scope: ScopeId | None) -> Tool[Any]:
         own, seen = self._tools[name], self._runtime.get(name, scope)
         if seen is not own:
             what = "hidden" if seen is None else "shadowed by another tool of that name"
             raise SurfaceError(f"{name} is {what} in scope {scope or 0}; disclosure needs it there")
-        return own.schema()
+        return own
 
-    def _eager(self, scope: ScopeId | None) -> list[ToolSchema]:
+    def _eager(self, scope: ScopeId | None) -> list[Tool[Any]]:
         tools = {name: self._runtime.get(name, scope) for name in self.options.eager_tools}
         missing = [name for name, tool in tools.items() if tool is None]
         if missing:
             visible = [tool.name for tool in self._catalog.view(scope).tools]
             raise SurfaceError(f"eager tools not visible: {', '.join(missing)}; visible here: {_shown(visible)}")
-        return [tool.schema() for tool in tools.values() if tool is not None]
+        return [tool for tool in tools.values() if tool is not None]
 
-    def _run_code(self, scope: ScopeId | None, declared: Sequence[ToolSchema]) -> ToolSchema:
+    def _run_code(self, scope: ScopeId | None, declared: Sequence[Tool[Any]]) -> ToolSchema:
         """Return run_code with the declarations of what its programs can call without looking for it."""
         tool = self._runtime.get(RUN_CODE, scope)
         if tool is None:
             raise SurfaceError(f"{RUN_CODE} is not visible in scope {scope or 0}; this mode needs it")
         schema = tool.schema()
-        return replace(schema, description=f"{schema.description}\n\n{sdk_text(declared)}")
+        return replace(schema, description=f"{schema.description}\n\n{self._sdk_of(tuple(declared))}")
 
     def _prompt(self, scope: ScopeId | None, mode: Mode) -> str:
         outer: tuple[PromptSection, ...] = (protocol_section(mode),) if self._is_mounted else ()
         return self._runtime.prompt.text(scope, outer=outer)
+
+
+def _sdk_of(tools: tuple[Tool[Any], ...]) -> str:
+    return sdk_text([tool.schema() for tool in tools])
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -140,9 +140,8 @@ def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[Describ
         described = _described([view.by_name[name].schema() for name in names], context)
         size_bytes = len(encode(described))
         if size_bytes > options.max_result_bytes:
-            message = (
-                f"{size_bytes} bytes, at most {options.max_result_bytes} are returned; ask for fewer tools at once"
-            )
+            advice = "ask for fewer tools at once" if len(names) > 1 else _alone_too_large(names[0])
+            message = f"{size_bytes} bytes, at most {options.max_result_bytes} are returned; {advice}"
             raise ToolError(RESULT_TOO_LARGE, message)
         return described
 
@@ -227,6 +226,10 @@ def _why_unavailable(name: str, known: Sequence[str], context: ToolContext, opti
     close = close_names(name, known)
     hint = f"did you mean {' or '.join(close)}?" if close else "search_tools lists what there is"
     return f"there is no tool {shown}; {hint}"
+
+
+def _alone_too_large(name: str) -> str:
+    return f"{name} alone is too large: it can be called all the same"
 
 
 def _invalid(reason: str) -> ToolError:

@@ -35,6 +35,10 @@ def _changed(case_id: str, **changes: object) -> Expect:
     return [{**step, **changes} for step in given] if isinstance(given, list) else {**given, **changes}
 
 
+def _one_found(name: str) -> Expect:
+    return {"total": 1, "truncated": False, "names": [name]}
+
+
 def _with_section(case_id: str) -> Ruling:
     return Ruling(_changed(case_id, discovery_section=True), _SECTION)
 
@@ -47,6 +51,26 @@ RULINGS: Final[Mapping[str, Ruling]] = MappingProxyType(
         ),
         "describe-code-mode-ts": Ruling(
             _changed("describe-code-mode-ts", language="python"), "progressive, section 8: programs are Python"
+        ),
+        "search-cjk-part": Ruling(_one_found("查询日历"), _CJK),
+        "search-cjk-phrase": Ruling(_one_found("查询日历"), _CJK),
+        "search-limit-string": Ruling(
+            {"total": 6, "truncated": True, "names": ["archive_ticket", "convertCurrency", "fetch_weather"]}, _INTEGERS
+        ),
+        "search-not-byte-limited": Ruling(
+            _changed("search-not-byte-limited", keys=["name"]),
+            "progressive, section 3: beyond the bound in bytes entries carry the name only",
+        ),
+        "search-schema-keyword-matches-all-with-schema": Ruling(
+            {"total": 6, "returned": 6, "truncated": False}, _KEYWORDS
+        ),
+        "search-unknown-extra-arg": Ruling(
+            {"error_kind": "invalid_arguments"},
+            "tools, section 2: unknown extra keys are refused with the list of known ones",
+        ),
+        "surface-code-unknown-language": Ruling(
+            {"wire_tools_set": ["run_code"], "sdk_mentions": {"class Tools": True}},
+            "progressive, sections 1 and 8: programs are Python, and no setting names another language",
         ),
         **{
             case_id: _with_section(case_id)

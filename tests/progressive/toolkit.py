@@ -21,10 +21,19 @@ from tool_runtime import (
 NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
-def plain_tool(name: str, description: str = "", parameters: JsonObject = NO_PARAMETERS) -> Tool[Any]:
-    """Return a tool that answers with its own name and arguments."""
+def plain_tool(
+    name: str,
+    description: str = "",
+    parameters: JsonObject = NO_PARAMETERS,
+    *,
+    concurrency_safe: bool = False,
+    ran: list[str] | None = None,
+) -> Tool[Any]:
+    """Return a tool that answers with its own name and arguments, and notes in `ran` that it did."""
 
     async def execute(arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        if ran is not None:
+            ran.append(name)
         return {"tool": name, "arguments": arguments}
 
     return Tool[JsonObject](
@@ -34,22 +43,21 @@ def plain_tool(name: str, description: str = "", parameters: JsonObject = NO_PAR
         output={},
         execute=execute,
         render=lambda _, value: [TextBlock(str(value))],
+        concurrency_safe=lambda _: concurrency_safe,
     )
 
 
-async def called(runtime: ToolRuntime, name: str, /, scope: ScopeId = GLOBAL, **arguments: JsonValue) -> ToolResult:
+async def called(runtime: ToolRuntime, name: str, scope: ScopeId = GLOBAL, /, **arguments: Any) -> ToolResult:
     return await runtime.execute(ToolCall(name, arguments, id="c1"), scope=scope)
 
 
-async def value_of(runtime: ToolRuntime, name: str, /, scope: ScopeId = GLOBAL, **arguments: JsonValue) -> Any:
+async def value_of(runtime: ToolRuntime, name: str, scope: ScopeId = GLOBAL, /, **arguments: Any) -> Any:
     result = await called(runtime, name, scope, **arguments)
     assert isinstance(result, ToolSuccess), result
     return result.value
 
 
-async def failure_of(
-    runtime: ToolRuntime, name: str, /, scope: ScopeId = GLOBAL, **arguments: JsonValue
-) -> ToolFailure:
+async def failure_of(runtime: ToolRuntime, name: str, scope: ScopeId = GLOBAL, /, **arguments: Any) -> ToolFailure:
     result = await called(runtime, name, scope, **arguments)
     assert isinstance(result, ToolFailure), result
     return result

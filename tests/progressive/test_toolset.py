@@ -1,0 +1,290 @@
+import json
+from typing import Any
+
+import pytest
+
+from progressive import Disclosure, DisclosureOptions
+from tests.progressive.toolkit import called, failure_of, found_names, plain_tool, value_of
+from tool_runtime import (
+    Allow,
+    Ask,
+    Decision,
+    Deny,
+    Invocation,
+    JsonObject,
+    RuntimeCode,
+    Tool,
+    ToolCall,
+    ToolRuntime,
+    ToolSuccess,
+)
+from tool_runtime.scheduler import ALONE, SHARED
+
+pytestmark = pytest.mark.anyio
+
+PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "description": "City to look up"}},
+    "required": ["city"],
+}
+
+
+def disclosed(*tools: Tool[Any], eager: tuple[str, ...] = (), **options: int) -> ToolRuntime:
+    runtime = ToolRuntime()
+    for tool in tools:
+        runtime.register(tool)
+    Disclosure(runtime, DisclosureOptions.model_validate({"eager_tools": eager, **options}))
+    return runtime
+
+
+def numbered(count: int, description: str = "Generic helper.") -> list[Tool[Any]]:
+    return [plain_tool(f"tool_{number:03}", description) for number in range(count)]
+
+
+# -- search_tools --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [{}, {"query": None}, {"query": ""}, {"query": "  "}, {"query": " * "}])
+async def test_without_words_the_catalog_is_complete(arguments: JsonObject) -> None:
+    value = await value_of(disclosed(*numbered(25)), "search_tools", **arguments)
+    assert (value["total"], value["truncated"], len(value["matches"])) == (25, False, 25)
+    assert "note" not in value
+
+
+async def test_a_ranked_answer_is_capped_and_tells_the_number_of_matches() -> None:
+    runtime = disclosed(*numbered(25), plain_tool("other", "Something else."))
+    value = await value_of(runtime, "search_tools", query="helper")
+    assert (value["total"], value["truncated"], len(value["matches"])) == (25, True, 10)
+    assert "more specific words" in value["note"]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, 1), (10, 10), (11, 10), (99, 10)])
+async def test_an_explicit_limit_holds_up_to_the_cap(limit: int, shown: int) -> None:
+    runtime = disclosed(*numbered(25))
+    for query in (None, "helper", "zebra"):
+        value = await value_of(runtime, "search_tools", query=query, limit=limit)
+        assert (value["total"], value["truncated"], len(value["matches"])) == (25, True, shown)
+
+
+async def test_a_query_without_a_match_says_so_and_lists_all() -> None:
+    result = await called(disclosed(*numbered(12)), "search_tools", query="zebra")
+    assert isinstance(result, ToolSuccess)
+    assert result.text.startswith("12 tools (no tool matches the query; these are all there are)\ntool_000: ")
+    assert result.text.count("\n") == 12
+
+
+async def test_entries_hold_nothing_but_name_and_description() -> None:
+    value = await value_of(disclosed(plain_tool("a", "One\n  line.", PARAMETERS)), "search_tools", query="city")
+    assert value == {"total": 1, "truncated": False, "matches": [{"name": "a", "description": "One line."}]}
+
+
+async def test_beyond_the_bound_in_bytes_entries_carry_the_name_only() -> None:
+    runtime = disclosed(*numbered(100, "x" * 200), max_result_bytes=10_000)
+    value = await value_of(runtime, "search_tools")
+    described = [match["name"] for match in value["matches"] if "description" in match]
+    assert len(json.dumps(value)) <= 10_000
+    assert 20 < len(described) < 60
+    assert found_names(value)[: len(described)] == described
+    assert len(found_names(value)) == value["total"] == 100
+    assert f"descriptions from entry {len(described) + 1} on are left out" in value["note"]
+
+
+async def test_a_name_that_is_no_single_word_is_quoted_in_the_text() -> None:
+    result = await called(disclosed(plain_tool("two\nlines", "D."), plain_tool("plain")), "search_tools")
+    assert isinstance(result, ToolSuccess)
+    assert result.text == '2 tools\nplain\n"two\\nlines": D.'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"query": "x" * 501}, "at most 500 characters"),
+        ({"query": 5}, "query"),
+        ({"limit": 0}, "limit"),
+        ({"limit": 1.5}, "limit"),
+        ({"q": "x"}, "known: query, limit"),
+    ],
+)
+async def test_wrong_search_arguments_are_refused(arguments: JsonObject, reason: str) -> None:
+    failure = await failure_of(disclosed(), "search_tools", **arguments)
+    assert failure.code == "INVALID_ARGS"
+    assert reason in failure.message
+
+
+# -- describe_tools ------------------------------------------------------------------------------------------------
+
+
+async def test_a_description_is_one_json_object_with_exact_schemas() -> None:
+    result = await called(
+        disclosed(plain_tool("weather", "Of a city.", PARAMETERS)), "describe_tools", names=["weather"]
+    )
+    assert isinstance(result, ToolSuccess)
+    assert result.value == {
+        "tools": [{"name": "weather", "description": "Of a city.", "parameters": PARAMETERS, "output": {}}]
+    }
+    assert json.loads(result.text) == result.value
+
+
+async def test_names_come_back_in_the_order_asked_and_once() -> None:
+    value = await value_of(disclosed(*numbered(3)), "describe_tools", names=["tool_002", "tool_000", "tool_002"])
+    assert [tool["name"] for tool in value["tools"]] == ["tool_002", "tool_000"]
+
+
+async def test_where_programs_run_a_description_carries_stubs_of_these_tools_alone() -> None:
+    runtime = disclosed(*numbered(2), plain_tool("run_code"))
+    value = await value_of(runtime, "describe_tools", names=["tool_001"])
+    assert value["language"] == "python"
+    assert "tool_001" in value["sdk"]
+    assert "tool_000" not in value["sdk"]
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "reason"),
+    [
+        ([], "INVALID_ARGS", "names"),
+        (["a"] * 6, "INVALID_ARGS", "6 given, at most 5 at once"),
+        ([""], "INVALID_ARGS", "a name is empty"),
+        (["x" * 201], "INVALID_ARGS", "a name has at most 200 characters"),
+        (["tool_0"], "UNKNOWN_TOOL", "there is no tool 'tool_0'; did you mean tool_0"),
+        (
+            ["tool_000", "zebra", "yak"],
+            "UNKNOWN_TOOL",
+            "no tool 'zebra'; search_tools lists what there is; there is no",
+        ),
+        (["hot"], "UNKNOWN_TOOL", "'hot' is already declared: call it directly"),
+        (["search_tools"], "UNKNOWN_TOOL", "'search_tools' belongs to the discovery of tools"),
+        (["run_code"], "UNKNOWN_TOOL", "there is no tool 'run_code'"),
+    ],
+)
+async def test_a_name_that_cannot_be_described_is_named_with_the_reason(
+    names: list[Any], code: str, reason: str
+) -> None:
+    runtime = disclosed(*numbered(3), plain_tool("hot"), eager=("hot",))
+    failure = await failure_of(runtime, "describe_tools", names=names)
+    assert failure.code == code
+    assert reason in failure.message
+
+
+async def test_a_description_over_the_bound_in_bytes_tells_both_numbers() -> None:
+    runtime = disclosed(plain_tool("a", "x" * 5_000), max_result_bytes=1_000)
+    failure = await failure_of(runtime, "describe_tools", names=["a"])
+    assert failure.code == "RESULT_TOO_LARGE"
+    assert (
+        "5100 bytes, at most 1000 are returned; a alone is too large: it can be called all the same" in failure.message
+    )
+
+
+# -- invoke_tool ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_target_answers_as_if_it_had_been_called_directly() -> None:
+    runtime = disclosed(plain_tool("weather", "Of a city.", PARAMETERS))
+    cases: tuple[JsonObject, ...] = ({"city": "Rome"}, {}, {"city": 5})
+    for arguments in cases:
+        direct = await called(runtime, "weather", **arguments)
+        assert await called(runtime, "invoke_tool", name="weather", arguments=arguments) == direct
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        ({"name": "tool_000"}, "INVALID_ARGS", "arguments: is required"),
+        ({"name": "tool_000", "arguments": None}, "INVALID_ARGS", "arguments: "),
+        ({"name": "tool_000", "arguments": "{}"}, "INVALID_ARGS", "arguments: "),
+        ({"name": "", "arguments": {}}, "INVALID_ARGS", "a name is empty"),
+        ({"name": "x" * 300, "arguments": {}}, "INVALID_ARGS", "at most 200 characters"),
+        ({"name": "nope", "arguments": {}}, "UNKNOWN_TOOL", "there is no tool 'nope'"),
+        ({"name": "hot", "arguments": {}}, "UNKNOWN_TOOL", "already declared"),
+        ({"name": "invoke_tool", "arguments": {}}, "UNKNOWN_TOOL", "'invoke_tool' belongs to"),
+    ],
+)
+async def test_only_names_of_the_catalog_are_invoked(arguments: JsonObject, code: str, reason: str) -> None:
+    runtime = disclosed(*numbered(1), plain_tool("hot"), eager=("hot",))
+    failure = await failure_of(runtime, "invoke_tool", **arguments)
+    assert failure.code == code
+    assert reason in failure.message
+
+
+async def test_an_invocation_is_scheduled_as_its_target() -> None:
+    runtime = disclosed(*numbered(1))
+    runtime.register(safe := plain_tool("safe", concurrency_safe=True))
+    assert runtime.lane(ToolCall("invoke_tool", {"name": safe.name, "arguments": {}}, id="c")) == SHARED
+    assert runtime.lane(ToolCall("invoke_tool", {"name": "tool_000", "arguments": {}}, id="c")) == ALONE
+    assert runtime.lane(ToolCall("invoke_tool", {"name": "invoke_tool", "arguments": {}}, id="c")) == ALONE
+
+
+# -- approval and guards stay authoritative --------------------------------------------------------------------------
+
+SECRET = "tool_000"
+
+
+async def denying(invocation: Invocation) -> Decision:
+    return Deny("not for you") if invocation.tool.name == SECRET else Allow()
+
+
+async def asking(invocation: Invocation) -> Decision:
+    return Ask("really?") if invocation.tool.name == SECRET else Allow()
+
+
+@pytest.mark.parametrize("gate", [denying, asking])
+@pytest.mark.parametrize("discover_first", [True, False])
+async def test_a_call_that_a_gate_denies_never_runs_however_it_was_found(gate: Any, *, discover_first: bool) -> None:
+    ran: list[str] = []
+    runtime = disclosed(plain_tool(SECRET, ran=ran))
+    runtime.add_gate(gate)
+    if discover_first:
+        assert found_names(await value_of(runtime, "search_tools", query=SECRET)) == [SECRET]
+        await value_of(runtime, "describe_tools", names=[SECRET])
+    direct = await failure_of(runtime, SECRET)
+    invoked = await failure_of(runtime, "invoke_tool", name=SECRET, arguments={})
+    assert direct.code == RuntimeCode.DENIED
+    assert invoked == direct
+    assert ran == []
+
+
+async def test_a_guard_sees_the_target_of_an_invocation_with_its_own_arguments() -> None:
+    ran: list[str] = []
+    seen: list[tuple[str, JsonObject, str | None]] = []
+    runtime = disclosed(plain_tool("weather", "", PARAMETERS, ran=ran))
+
+    def guard(invocation: Invocation) -> str | None:
+        seen.append((invocation.tool.name, invocation.arguments, invocation.parent_id))
+        return "no weather" if invocation.tool.name == "weather" else None
+
+    runtime.add_guard(guard)
+    failure = await failure_of(runtime, "invoke_tool", name="weather", arguments={"city": "Rome"})
+    assert failure.code == RuntimeCode.DENIED
+    assert seen[-1] == ("weather", {"city": "Rome"}, "c1")
+    assert ran == []
+
+
+async def test_what_a_scope_does_not_see_it_neither_finds_nor_describes_nor_invokes() -> None:
+    ran: list[str] = []
+    runtime = disclosed(plain_tool(SECRET, ran=ran), plain_tool("other"))
+    denied, allowed = runtime.scope(), runtime.scope()
+    runtime.restrict(denied, deny=[SECRET])
+    runtime.restrict(allowed, allow=["other"])
+    for scope in (denied, allowed, runtime.scope(denied)):
+        assert found_names(await value_of(runtime, "search_tools", scope)) == ["other"]
+        assert SECRET not in found_names(await value_of(runtime, "search_tools", scope, query=SECRET))
+        described = await failure_of(runtime, "describe_tools", scope, names=[SECRET])
+        invoked = await failure_of(runtime, "invoke_tool", scope, name=SECRET, arguments={})
+        assert described.code == invoked.code == RuntimeCode.UNKNOWN_TOOL
+        assert (await failure_of(runtime, SECRET, scope)).code == RuntimeCode.UNKNOWN_TOOL
+    assert ran == []
+
+
+async def test_a_layer_denied_in_a_scope_does_not_work_there() -> None:
+    runtime = disclosed(*numbered(1))
+    scope = runtime.scope()
+    runtime.restrict(scope, deny=["invoke_tool"])
+    failure = await failure_of(runtime, "invoke_tool", scope, name="tool_000", arguments={})
+    assert failure.code == RuntimeCode.UNKNOWN_TOOL
+
+
+async def test_two_tools_that_are_too_large_together_are_asked_for_apart() -> None:
+    runtime = disclosed(plain_tool("a", "x" * 600), plain_tool("b", "x" * 600), max_result_bytes=1_000)
+    failure = await failure_of(runtime, "describe_tools", names=["a", "b"])
+    assert failure.code == "RESULT_TOO_LARGE"
+    assert "ask for fewer tools at once" in failure.message
+    assert (await value_of(runtime, "describe_tools", names=["b"]))["tools"][0]["name"] == "b"
