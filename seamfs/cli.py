@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn, cast
 
+from seamfs.mount_flags import add_mount_flags
+
 __all__ = ["main"]
 
 SUCCESS: Final = 0
@@ -19,6 +21,10 @@ _ROOT_HELP = "a directory, file://, s3://bucket/prefix, sftp://[user@]host[:port
 _ONE_SHOT = (
     "One call of the tool, as a model makes it, but without the read-before-write rule: there is no earlier read "
     "that this command could remember. Exit status: 0 done, 1 refused (CODE: message on standard error), 2 usage."
+)
+_TOOLS = (
+    "All tools that seamfs serve --progressive would offer, those of mounted servers included. A server is waited for "
+    "no longer than gateway.connect_timeout_s. Exit status: 0 done, 1 a server could not be connected, 2 usage."
 )
 
 
@@ -47,7 +53,7 @@ def _report(error: Exception) -> int:
     """Print one line about an error and return the exit status."""
     from fs_core.errors import FsError
     from seamfs.config import BadSettingError
-    from seamfs.extras import MissingExtraError
+    from seamfs.extras import MissingExtraError, NotReadyError
     from seamfs.terminal import write_text
 
     match _single(error):
@@ -55,7 +61,7 @@ def _report(error: Exception) -> int:
             line, status = f"{fault.code}: {fault}", REFUSED
         case BadSettingError() as fault:
             line, status = f"seamfs: {fault}", USAGE
-        case MissingExtraError() as fault:
+        case MissingExtraError() | NotReadyError() as fault:
             line, status = f"seamfs: {fault}", REFUSED
         case fault:
             what = " ".join(f"{type(fault).__name__}: {fault}".split())
@@ -97,9 +103,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show tracebacks; they may quote file content")
-    rooted = argparse.ArgumentParser(add_help=False, parents=[common])
+    configured = argparse.ArgumentParser(add_help=False, parents=[common])
+    configured.add_argument("--config", type=Path, metavar="FILE", help="read this instead of ./seamfs.toml")
+    rooted = argparse.ArgumentParser(add_help=False, parents=[configured])
     rooted.add_argument("root", metavar="ROOT", help=_ROOT_HELP)
-    rooted.add_argument("--config", type=Path, metavar="FILE", help="read this instead of ./seamfs.toml")
     _add_serve(commands.add_parser("serve", parents=[rooted], help="offer the tools over MCP"))
     one_shot = argparse.ArgumentParser(add_help=False, parents=[rooted])
     one_shot.add_argument("path", metavar="PATH", help="relative to ROOT")
@@ -111,6 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, parents=[one_shot], help=help_text, description=_ONE_SHOT)
         _ADDERS[name](command)
+    _add_tools(
+        commands.add_parser("tools", parents=[configured], help="show what a model can find", description=_TOOLS)
+    )
     doctor = commands.add_parser("doctor", parents=[rooted], help="tell what a store can do, and what to mend")
     doctor.set_defaults(run=_run_doctor)
     demo = commands.add_parser(
@@ -135,7 +145,29 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--policy", choices=("read-before-write", "none"), help="whether a file has to be read before it is changed"
     )
+    command.add_argument(
+        "--progressive",
+        action="store_true",
+        help="declare read, write, edit and three tools by which a model finds and calls all others, so that what it "
+        "is told stays the same while mounted servers come and go",
+    )
+    command.add_argument(
+        "--eager",
+        action="append",
+        metavar="NAME",
+        help="declare this tool of a mounted server too; the server is then waited for; repeatable; instead of those "
+        "in the settings",
+    )
+    add_mount_flags(command)
     command.set_defaults(run=_run_serve)
+
+
+def _add_tools(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--query", metavar="TEXT", help="rank as search_tools does for a model")
+    command.add_argument("--read-only", action="store_true", help="as with seamfs serve --read-only")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    add_mount_flags(command)
+    command.set_defaults(run=_run_tools)
 
 
 def _add_read(command: argparse.ArgumentParser) -> None:
@@ -186,9 +218,28 @@ def _run_serve(options: argparse.Namespace) -> int:
             read_only=options.read_only,
             structured=options.structured,
             policy=options.policy,
+            progressive=options.progressive,
+            eager=tuple(options.eager or ()),
+            mounts=options.mounts,
             debug=options.debug,
         )
     )
+
+
+def _run_tools(options: argparse.Namespace) -> int:
+    from seamfs.extras import require_extra
+
+    require_extra("mcp", ("mcp", "rich"), what="seamfs tools")
+    from seamfs.tools import show_tools
+
+    all_connected = show_tools(
+        query=options.query,
+        mounts=options.mounts,
+        config_file=options.config,
+        read_only=options.read_only,
+        as_json=options.json,
+    )
+    return SUCCESS if all_connected else REFUSED
 
 
 def _run_read(options: argparse.Namespace) -> int:

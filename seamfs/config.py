@@ -20,13 +20,28 @@ from pydantic_settings import (
 )
 
 from backends.options import BackendOptions, FsspecOptions, LocalOptions, S3Options, SftpOptions
+from progressive.gateway.options import GatewayOptions
+from progressive.options import DisclosureOptions
+from seamfs.mount_settings import MountSettings
 from tool_fs.limits import ReadLimits
 
-__all__ = ["BadSettingError", "HttpSettings", "PolicyName", "Settings", "load_settings"]
+__all__ = [
+    "BadSettingError",
+    "HttpSettings",
+    "PolicyName",
+    "ProgressiveSettings",
+    "Settings",
+    "load_settings",
+    "mounting_file",
+]
 
 ENV_PREFIX: Final = "SEAMFS_"
 NESTED: Final = "__"
 CONFIG_FILE: Final = Path("seamfs.toml")
+
+MOUNTS: Final = "mounts"
+_FLAGS: Final = {"enabled": "progressive", "eager_tools": "eager", MOUNTS: "mount"}
+"""Settings whose flag is not called as they are."""
 
 _FIELD_IN_ERROR: Final = re.compile(r'field "(\w+)"')
 
@@ -54,6 +69,12 @@ class HttpSettings(BaseModel):
     session_idle_timeout_s: PositiveFloat = 1800.0
 
 
+class ProgressiveSettings(DisclosureOptions):
+    """What is declared to a client and what it has to look for."""
+
+    enabled: bool = Field(default=False, description="declare three discovery tools instead of every mounted tool")
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Constructed directly it takes only what it is given; see `load_settings`."""
 
@@ -73,6 +94,9 @@ class Settings(BaseSettings):
     sftp: SftpOptions = SftpOptions()
     fsspec: FsspecOptions = FsspecOptions()
     http: HttpSettings = HttpSettings()
+    progressive: ProgressiveSettings = ProgressiveSettings()
+    mounts: dict[str, MountSettings] = {}
+    gateway: GatewayOptions = GatewayOptions()
 
     @property
     def backends(self) -> BackendOptions:
@@ -112,7 +136,8 @@ class _Source:
     def name_of(self, path: tuple[str, ...]) -> str:
         match self.kind:
             case "flag":
-                return f"--{path[-1].replace('_', '-')}"
+                name = MOUNTS if path[0] == MOUNTS else path[-1]
+                return f"--{_FLAGS.get(name, name).replace('_', '-')}"
             case "environment":
                 return ENV_PREFIX + NESTED.join(path).upper()
             case "file":
@@ -145,12 +170,26 @@ def load_settings(
         raise BadSettingError(_explain(error, sources)) from None
 
 
+def mounting_file() -> Path | None:
+    """Return where the settings file really is that the working directory has, if it mounts servers.
+
+    Raises:
+        BadSettingError: It cannot be read.
+    """
+    return CONFIG_FILE.resolve() if _file(None).values.get(MOUNTS) else None
+
+
 def _environment(ignored: frozenset[str]) -> _Source:
     for name in os.environ:
         if name.startswith(ENV_PREFIX) and name not in ignored | NOT_SETTINGS:
             section = name.removeprefix(ENV_PREFIX).lower().split(NESTED)[0]
             if section not in Settings.model_fields:
                 raise BadSettingError(f"{name}: unknown setting; known here: {_known_at(())}")
+            if section == MOUNTS and name.upper() != ENV_PREFIX + section.upper():
+                # Names of variables would lose their case here, and so would those of headers and mounts.
+                raise BadSettingError(
+                    f"{name}: mounts belong into a file, or as one JSON object into {ENV_PREFIX}MOUNTS"
+                )
             if name.upper() != ENV_PREFIX + section.upper() and not _models(Settings.model_fields[section].annotation):
                 raise BadSettingError(f"{name}: unknown setting; {ENV_PREFIX}{section.upper()} holds one value")
     try:
@@ -178,7 +217,10 @@ def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(low)
     for key, value in high.items():
         below = merged.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
+        if key == MOUNTS and isinstance(below, Mapping) and isinstance(value, Mapping):
+            # Half of one mount and half of another would be none.
+            merged[key] = {**cast("Mapping[str, Any]", below), **cast("Mapping[str, Any]", value)}
+        elif isinstance(below, Mapping) and isinstance(value, Mapping):
             merged[key] = _merged(cast("Mapping[str, Any]", below), cast("Mapping[str, Any]", value))
         else:
             merged[key] = value
@@ -208,7 +250,9 @@ def _what(detail: ErrorDetails, path: tuple[str, ...]) -> str:
 def _known_at(path: tuple[str, ...]) -> str:
     model: type[BaseModel] = Settings
     for part in path:
-        model = _models(model.model_fields[part].annotation)[0]
+        # Between a table of tables and its settings there is a name that is no field.
+        if part in model.model_fields:
+            model = _models(model.model_fields[part].annotation)[0]
     return ", ".join(model.model_fields)
 
 

@@ -1,13 +1,17 @@
-"""Optional parts of the installation."""
+"""What a command finds missing when it starts."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-__all__ = ["MissingExtraError", "require_extra"]
+__all__ = ["MissingExtraError", "NotReadyError", "require_extra"]
 
 
 class MissingExtraError(Exception):
     """Raised when a command needs packages that are not installed; one line with the command that installs them."""
+
+
+class NotReadyError(Exception):
+    """Raised when another server does not offer what a command needs of it; one line with the reason."""
 
 
 def require_extra(extra: str, modules: Iterable[str], *, what: str) -> None:

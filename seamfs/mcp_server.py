@@ -13,6 +13,7 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from progressive import Surface
 from seamfs.mcp_agents import Agents, Context, is_sessionless
 from seamfs.workspace import Workspace
 from tool_runtime import (
@@ -33,17 +34,19 @@ logger = logging.getLogger(__name__)
 VALUE_KEY: Final = "seamfs/value"
 ERROR_KEY: Final = "seamfs/error"
 ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
-"""Keeps a client with a tool search of its own from hiding the three tools that everything else is done with."""
+"""Keeps a client with a tool search of its own from hiding the tools that everything else is done with."""
 
 PROGRESS_PERIOD_S: Final = 1.0
 LOGGED_CHARS_MAX: Final = 40
 
 
-def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Agents]:
+def build_server(workspace: Workspace, *, structured: bool = False, surface: Surface | None = None) -> Server[Agents]:
     """Return a server for the tools of a workspace.
 
     Args:
         workspace: Outlives the server.
+        surface: Declares these instead of all tools there are, and tells how others are found. Any tool of the
+            workspace may be called by its name all the same.
         structured: Send the value of a result as `structuredContent` too, and announce its schema. Some clients then
             show their model the value instead of the text.
     """
@@ -54,9 +57,8 @@ def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Ag
         yield Agents(workspace, sessions_max=workspace.settings.http.sessions_max)
 
     async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(
-            tools=[_tool(schema, structured=structured) for schema in workspace.tools.schemas()]
-        )
+        declared = workspace.tools.schemas() if surface is None else surface.tools
+        return types.ListToolsResult(tools=[_tool(schema, structured=structured) for schema in declared])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         return _call_result(await _run(ctx, params), structured=structured)
@@ -85,7 +87,7 @@ def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Ag
     server = Server[Agents](
         "seamfs",
         version=version("seamfs"),
-        instructions=instructions(workspace),
+        instructions=instructions(workspace, surface),
         lifespan=lifespan,
         get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
@@ -96,8 +98,13 @@ def build_server(workspace: Workspace, *, structured: bool = False) -> Server[Ag
     return server
 
 
-def instructions(workspace: Workspace) -> str:
-    """Return what a client tells its model once: where the files are and what a change requires."""
+def instructions(workspace: Workspace, surface: Surface | None = None) -> str:
+    """Return what a client tells its model once: where the files are, what a change requires, how tools are found."""
+    about_files = _about_files(workspace)
+    return about_files if surface is None else f"{about_files}\n\n{surface.prompt}"
+
+
+def _about_files(workspace: Workspace) -> str:
     text = f"Files below {workspace.root.url}. Paths are relative to that root and use /."
     if workspace.read_only:
         return f"{text} They can be read and not changed."
@@ -159,7 +166,8 @@ def _tool(schema: ToolSchema, *, structured: bool) -> types.Tool:
         name=schema.name,
         description=schema.description,
         input_schema=schema.parameters,
-        output_schema=schema.output if structured else None,
+        # Until the newest revision of the protocol a structured value is an object.
+        output_schema=schema.output if structured and schema.output.get("type") == "object" else None,
         annotations=types.ToolAnnotations(
             read_only_hint=hints.read_only,
             destructive_hint=hints.destructive,
@@ -184,9 +192,8 @@ def _call_result(result: ToolResult, *, structured: bool) -> types.CallToolResul
     match result:
         case ToolSuccess(value):
             meta: JsonObject = {VALUE_KEY: value}
-            return types.CallToolResult(
-                content=content, structured_content=value if structured else None, _meta=dict(meta)
-            )
+            shown = value if structured and isinstance(value, dict) else None
+            return types.CallToolResult(content=content, structured_content=shown, _meta=dict(meta))
         case ToolFailure(code, message, retryable):
             fault: JsonObject = {"code": code, "message": message, "retryable": retryable}
             return types.CallToolResult(content=content, is_error=True, _meta={ERROR_KEY: fault})

@@ -4,9 +4,9 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -16,7 +16,9 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 from pydantic import SecretStr
 
-from seamfs.config import BadSettingError, PolicyName, Settings, load_settings
+from progressive import Surface
+from seamfs.config import BadSettingError, PolicyName, Settings, load_settings, mounting_file
+from seamfs.disclosed import disclosed
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
 from seamfs.logs import configure_logging
@@ -45,7 +47,13 @@ class ServeOptions:
     read_only: bool = False
     structured: bool = False
     policy: PolicyName | None = None
+    progressive: bool = False
+    eager: tuple[str, ...] = ()
+    mounts: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
     debug: bool = False
+
+
+Run = Callable[[Workspace, Surface | None], Awaitable[int]]
 
 
 class _Server(uvicorn.Server):
@@ -61,31 +69,59 @@ def serve(options: ServeOptions) -> int:
     Raises:
         BadSettingError: A setting or the address is wrong, or a server that others can reach would have no token.
         FsError: The store cannot be opened.
+        NotReadyError: A mounted server does not have a tool that has to be declared.
     """
     settings = load_settings(
         flags=_flags(options),
         config_file=options.config_file,
         ignored_variables=() if options.token_variable is None else (options.token_variable,),
     )
+    if not settings.progressive.enabled and (options.mounts or options.eager):
+        raise BadSettingError(
+            "--mount, --mount-url and --eager need --progressive (or progressive.enabled = true in seamfs.toml)"
+        )
     configure_logging(verbose=options.debug)
     if options.http is None:
-        return anyio.run(_stdio, options, settings)
+        return anyio.run(_open, options, settings, partial(_run_stdio, options))
     host, port = parse_address(options.http)
     token = choose_token(settings.http, host=host, variable=options.token_variable)
     with _bind(host, port) as listener:
-        return anyio.run(_http, options, settings, listener, host, token)
+        run = partial(serve_http, listener=listener, host=host, token=token, structured=options.structured)
+        return anyio.run(_open, options, settings, run)
 
 
-async def _stdio(options: ServeOptions, settings: Settings) -> int:
+async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
+    """Open the workspace, put the disclosure layer over it if it is wanted, and run a server."""
+    surface: Surface | None = None
     async with open_workspace(options.root, settings=settings, read_only=options.read_only) as workspace:
-        return await run_until_signal(partial(serve_stdio, workspace, structured=options.structured))
+        if not settings.progressive.enabled:
+            return await run(workspace, None)
+        if options.config_file is None:
+            _refuse_mounts_of_the_agent(workspace)
+        async with disclosed(workspace.tools, settings) as layer:
+
+            async def decide() -> None:
+                nonlocal surface
+                surface = await layer.surface()
+
+            # A signal is heard while a server of an eager tool is waited for.
+            status = await run_until_signal(decide)
+            return status or await run(workspace, surface)
 
 
-async def _http(
-    options: ServeOptions, settings: Settings, listener: socket.socket, host: str, token: SecretStr | None
-) -> int:
-    async with open_workspace(options.root, settings=settings, read_only=options.read_only) as workspace:
-        return await serve_http(workspace, listener, host=host, token=token, structured=options.structured)
+def _refuse_mounts_of_the_agent(workspace: Workspace) -> None:
+    """Refuse commands from a file that whoever changes files through this server could have written.
+
+    Raises:
+        BadSettingError: The settings file that was found, not named, mounts servers and lies in the workspace.
+    """
+    file = mounting_file()
+    root = workspace.root.url
+    if file is not None and root.startswith("/") and file.is_relative_to(root):
+        raise BadSettingError(
+            f"{file}: mounts: the file lies in ROOT, where an agent may change it, and a mount starts a program; "
+            "keep it elsewhere, or name it with --config if you trust what is there"
+        )
 
 
 def _flags(options: ServeOptions) -> dict[str, Any]:
@@ -94,12 +130,25 @@ def _flags(options: ServeOptions) -> dict[str, Any]:
         flags["policy"] = options.policy
     if options.allowed_hosts:
         flags["http"] = {"allowed_hosts": options.allowed_hosts}
+    if options.mounts:
+        flags["mounts"] = options.mounts
+    progressive: dict[str, Any] = {}
+    if options.progressive:
+        progressive["enabled"] = True
+    if options.eager:
+        progressive["eager_tools"] = tuple(dict.fromkeys(options.eager))
+    if progressive:
+        flags["progressive"] = progressive
     return flags
 
 
-async def serve_stdio(workspace: Workspace, *, structured: bool) -> None:
+async def _run_stdio(options: ServeOptions, workspace: Workspace, surface: Surface | None) -> int:
+    return await run_until_signal(partial(serve_stdio, workspace, surface, structured=options.structured))
+
+
+async def serve_stdio(workspace: Workspace, surface: Surface | None = None, *, structured: bool) -> None:
     """Serve one client until it closes our standard input."""
-    server = build_server(workspace, structured=structured)
+    server = build_server(workspace, structured=structured, surface=surface)
     logger.info("serving", extra={"fields": {"root": workspace.root.url, "transport": "stdio"}})
     lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
     async with stdio_server(stdin=lines) as (requests, answers):
@@ -107,11 +156,17 @@ async def serve_stdio(workspace: Workspace, *, structured: bool) -> None:
 
 
 async def serve_http(
-    workspace: Workspace, listener: socket.socket, *, host: str, token: SecretStr | None, structured: bool
+    workspace: Workspace,
+    surface: Surface | None = None,
+    *,
+    listener: socket.socket,
+    host: str,
+    token: SecretStr | None,
+    structured: bool,
 ) -> int:
     """Serve any number of clients on a bound socket until a signal, and return the exit status."""
     settings = workspace.settings.http
-    app = build_server(workspace, structured=structured).streamable_http_app(
+    app = build_server(workspace, structured=structured, surface=surface).streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=settings.request_size_bytes_max,
         session_idle_timeout=settings.session_idle_timeout_s,

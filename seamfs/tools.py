@@ -1,0 +1,169 @@
+"""`seamfs tools`: the catalog that a model searches, for a person."""
+
+import io
+import json
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+import anyio
+from pydantic import JsonValue
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from progressive.gateway import MountStatus
+from progressive.graphemes import cut_text, one_line
+from progressive.names import RESERVED, SEARCH, name_order
+from seamfs.config import BadSettingError, Settings, load_settings
+from seamfs.disclosed import Disclosed, disclosed, mount_failure
+from seamfs.terminal import Display, write_text
+from tool_fs.toolset import file_tools
+from tool_runtime import Tool, ToolCall, ToolFailure, ToolRuntime
+
+__all__ = ["show_tools"]
+
+BUILT_IN: Final = "built in"
+# Nothing is cut in a pipe but descriptions, which are as long there as in a search result.
+_PIPE_WIDTH_CHARS: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One tool. `server` is None for a tool of our own; `eager` tells that it is declared from the start."""
+
+    name: str
+    server: str | None
+    eager: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    total: int
+    note: str | None
+    tools: Sequence[_Entry]
+    mounts: Sequence[MountStatus]
+
+
+def show_tools(
+    *,
+    query: str | None,
+    mounts: Mapping[str, Mapping[str, object]],
+    config_file: Path | None,
+    read_only: bool,
+    as_json: bool,
+) -> bool:
+    """Print all tools, or those that a model gets for a query, and return whether every server was connected.
+
+    Args:
+        query: Ranked as `search_tools` does; None lists everything, the declared tools included.
+        mounts: Besides those of the settings, as tables of them.
+        config_file: See `load_settings`.
+        read_only: Leave out the tools that change files.
+        as_json: Print one JSON object instead of a table.
+
+    Raises:
+        BadSettingError: A setting, a mount or the query is wrong.
+    """
+    settings = load_settings(flags={"mounts": mounts} if mounts else {}, config_file=config_file)
+    listing = anyio.run(partial(_listing, settings, query=query, read_only=read_only))
+    if as_json:
+        value = {"query": query, **asdict(listing)}
+        write_text(json.dumps(value, ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+    else:
+        _print_table(listing, settings)
+    failures = [failure for status in listing.mounts if (failure := mount_failure(status, settings))]
+    left_out = [
+        f"mount {status.name}: {status.skipped} of its tools left out" for status in listing.mounts if status.skipped
+    ]
+    for line in (*failures, *left_out):
+        write_text(f"seamfs: {line}\n", sys.stderr)
+    return not failures
+
+
+async def _listing(settings: Settings, *, query: str | None, read_only: bool) -> _Listing:
+    tools = ToolRuntime()
+    for tool in file_tools(limits=settings.read, read_only=read_only, guarded=settings.policy != "none"):
+        tools.register(tool)
+    async with disclosed(tools, settings) as layer:
+        with _progress([status.name for status in layer.gateway.status()]):
+            await layer.settled()
+        mounts = layer.gateway.status()
+        if query is None:
+            found = sorted((tool for tool in tools.tools() if tool.name not in RESERVED), key=name_order)
+            return _Listing(total=len(found), note=None, tools=[_entry(tool, layer) for tool in found], mounts=mounts)
+        value = await _searched(tools, query)
+        names = [match["name"] for match in cast("list[dict[str, str]]", value["matches"])]
+        ranked = [tool for tool in map(tools.get, names) if tool is not None]
+        return _Listing(
+            total=cast("int", value["total"]),
+            note=cast("str | None", value.get("note")),
+            tools=[_entry(tool, layer) for tool in ranked],
+            mounts=mounts,
+        )
+
+
+async def _searched(tools: ToolRuntime, query: str) -> dict[str, JsonValue]:
+    """Return what a model would be given, through the same call."""
+    result = await tools.execute(ToolCall(SEARCH, {"query": query}, id="query"))
+    if isinstance(result, ToolFailure):
+        raise BadSettingError(f"--query: {result.message}")
+    return cast("dict[str, JsonValue]", result.value)
+
+
+def _entry(tool: Tool[Any], layer: Disclosed) -> _Entry:
+    return _Entry(
+        name=tool.name,
+        server=layer.server_of(tool.name),
+        eager=tool.name in layer.disclosure.options.eager_tools,
+        description=tool.description,
+    )
+
+
+@contextmanager
+def _progress(servers: Sequence[str]) -> Generator[None]:
+    """Show on a terminal that servers are being waited for."""
+    if not servers or not sys.stderr.isatty():
+        yield
+        return
+    waiting = Text(f"connecting to {', '.join(servers)}")
+    with Console(stderr=True).status(waiting):
+        yield
+
+
+def _print_table(listing: _Listing, settings: Settings) -> None:
+    display = Display(sys.stdout)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", overflow="fold", style="cyan")
+    table.add_column("from", overflow="fold")
+    table.add_column("declared", no_wrap=True)
+    table.add_column("description", no_wrap=True, overflow="ellipsis", ratio=1)
+    for entry in listing.tools:
+        summary = cut_text(one_line(entry.description), settings.progressive.max_summary_chars)
+        cells = (entry.name, entry.server or BUILT_IN, "eager" if entry.eager else "deferred", summary)
+        table.add_row(*(Text(display.text(cell)) for cell in cells))
+    for line in _rendered(table).splitlines():
+        display.line(line.rstrip())
+    display.line(display.text(_summary(listing), "dim"))
+
+
+def _rendered(table: Table) -> str:
+    """Return the table, as wide as the terminal if it goes to one."""
+    is_terminal = sys.stdout.isatty()
+    width_chars = None if is_terminal else _PIPE_WIDTH_CHARS
+    text = io.StringIO()
+    Console(file=text, force_terminal=is_terminal, width=width_chars, highlight=False, legacy_windows=False).print(
+        table
+    )
+    return text.getvalue()
+
+
+def _summary(listing: _Listing) -> str:
+    shown, total = len(listing.tools), listing.total
+    count = f"{total} tools" if shown == total else f"{shown} of {total} tools"
+    return f"{count} ({listing.note})" if listing.note else count
