@@ -1,0 +1,1 @@
+"""Code mode: what a program that calls tools is told of them, and how it runs."""
