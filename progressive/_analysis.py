@@ -42,7 +42,7 @@ class _Field:
 
 
 _NAME: Final = _Field(weight=4.0, length=3, leaning=0.3)
-_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.5)
+_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.35)
 _PARAMETER_NAMES: Final = _Field(weight=0.5, length=4, leaning=0.5)
 _PARAMETER_TEXTS: Final = _Field(weight=0.3, length=30, leaning=0.5)
 _CHOICES: Final = _Field(weight=0.3, length=10, leaning=0.5)

@@ -33,7 +33,7 @@ class ToolText:
         name: Of the name.
         description: Of the description.
         parameter_names: Of the property names at every depth of the parameters.
-        parameter_texts: Of their descriptions and titles.
+        parameter_texts: Of the descriptions in the parameters.
         choices: Of their enumerated texts.
     """
 
@@ -63,9 +63,14 @@ def text_of(tool: Tool[Any]) -> ToolText:
 
 
 def _words_of_all(texts: list[str]) -> list[str]:
-    # A piece is cut before it is joined, so that the whole is bounded however many there are and however long.
-    pieces = (text[:_PARAMETERS_CHARS_MAX] for text in islice(texts, _PARAMETERS_CHARS_MAX))
-    return words("\n".join(pieces), chars_max=_PARAMETERS_CHARS_MAX)
+    taken: list[str] = []
+    left = _PARAMETERS_CHARS_MAX
+    for text in texts:
+        if left <= 0:
+            break
+        taken.append(text[:left])
+        left -= len(taken[-1]) + 1
+    return words("\n".join(taken), chars_max=_PARAMETERS_CHARS_MAX)
 
 
 def _schemas(root: JsonObject) -> Iterator[JsonObject]:

@@ -155,7 +155,7 @@ class ToolIndex:
 
     def _near(self, wanted: _Wanted, visible: AbstractSet[Tool[Any]], *, known: bool) -> Mapping[Tool[Any], float]:
         """Return impacts of the terms that hold a wanted one or are held in it, by the share of it they have."""
-        if wanted.weight < 1:
+        if known and wanted.weight < 1:
             return {}
         near: dict[Tool[Any], float] = {}
         for term, share in self._near_terms(wanted, known=known):

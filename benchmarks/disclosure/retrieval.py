@@ -68,7 +68,8 @@ def measure(corpus: Corpus) -> Iterable[Quality]:
         places = [(request, _place(rank, request)) for request in corpus.requests]
         for half in ("tuning", "held-out", "all"):
             chosen = [place for request, place in places if half in {"all", request.half}]
-            yield _quality(corpus.name, half, name, chosen)
+            if chosen:
+                yield _quality(corpus.name, half, name, chosen)
 
 
 def table(measured: Iterable[Quality]) -> str:
