@@ -10,6 +10,8 @@ from typing import Final
 __all__ = ["configure_logging", "silence_logging"]
 
 FRAMES_SHOWN_MAX: Final = 8
+TOLD_IN_FULL: Final = "progressive.gateway."
+"""Here it tells which server is gone and why, in a line that holds no secret and was made to be shown."""
 
 
 class _JsonLines(logging.Formatter):
@@ -17,7 +19,8 @@ class _JsonLines(logging.Formatter):
 
     Of records that are not ours, and of exceptions, only what was written in the source is kept: the template
     without its arguments, the types of the exceptions, and where they were raised. Arguments and messages may quote
-    what a client sent or a file holds; they are added only when `verbose`.
+    what a client sent or a file holds; they are added only when `verbose`. The exception is the gateway, whose lines
+    are about servers that somebody has to mend.
     """
 
     def __init__(self, *, verbose: bool) -> None:
@@ -29,7 +32,7 @@ class _JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage() if self._verbose else str(record.msg),
+            "event": record.getMessage() if self._verbose or _is_told(record) else str(record.msg),
             **getattr(record, "fields", {}),
         }
         error = record.exc_info[1] if record.exc_info else None
@@ -55,6 +58,10 @@ def configure_logging(*, verbose: bool) -> None:
 def silence_logging() -> None:
     """Show no logs: a command for people tells what happened in one line of its own."""
     logging.basicConfig(handlers=[logging.NullHandler()], force=True)
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    return record.name.startswith(TOLD_IN_FULL) and record.exc_info is None
 
 
 def _types(error: BaseException) -> str:

@@ -28,7 +28,10 @@ from tool_runtime import Tool, ToolCall, ToolFailure, ToolRuntime
 __all__ = ["show_tools"]
 
 BUILT_IN: Final = "built in"
-# Nothing is cut in a pipe but descriptions, which are as long there as in a search result.
+_HEADINGS: Final = ("name", "from", "declared", "description")
+_GAPS_CHARS: Final = 6
+_NAME_CHARS_MIN: Final = 16
+_DESCRIPTION_CHARS_MIN: Final = 24
 _PIPE_WIDTH_CHARS: Final = 4_096
 
 
@@ -138,29 +141,34 @@ def _progress(servers: Sequence[str]) -> Generator[None]:
 
 def _print_table(listing: _Listing, settings: Settings) -> None:
     display = Display(sys.stdout)
+    is_terminal = sys.stdout.isatty()
+    # Nothing is cut in a pipe but descriptions, which are as long there as in a search result.
+    text, width_chars = io.StringIO(), None if is_terminal else _PIPE_WIDTH_CHARS
+    console = Console(file=text, force_terminal=is_terminal, width=width_chars, highlight=False)
+    rows = [_row(entry, settings) for entry in listing.tools]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", overflow="fold", style="cyan")
-    table.add_column("from", overflow="fold")
-    table.add_column("declared", no_wrap=True)
-    table.add_column("description", no_wrap=True, overflow="ellipsis", ratio=1)
-    for entry in listing.tools:
-        summary = cut_text(one_line(entry.description), settings.progressive.max_summary_chars)
-        cells = (entry.name, entry.server or BUILT_IN, "eager" if entry.eager else "deferred", summary)
-        table.add_row(*(Text(display.text(cell)) for cell in cells))
-    for line in _rendered(table).splitlines():
+    for heading, column_chars in zip(_HEADINGS, _widths(rows, console.width), strict=True):
+        is_last = heading == _HEADINGS[-1]
+        table.add_column(heading, width=column_chars, no_wrap=is_last, overflow="ellipsis" if is_last else "fold")
+    for row in rows:
+        table.add_row(*(Text(display.text(cell)) for cell in row))
+    console.print(table)
+    for line in text.getvalue().splitlines():
         display.line(line.rstrip())
     display.line(display.text(_summary(listing), "dim"))
 
 
-def _rendered(table: Table) -> str:
-    """Return the table, as wide as the terminal if it goes to one."""
-    is_terminal = sys.stdout.isatty()
-    width_chars = None if is_terminal else _PIPE_WIDTH_CHARS
-    text = io.StringIO()
-    Console(file=text, force_terminal=is_terminal, width=width_chars, highlight=False, legacy_windows=False).print(
-        table
-    )
-    return text.getvalue()
+def _row(entry: _Entry, settings: Settings) -> tuple[str, ...]:
+    summary = cut_text(one_line(entry.description), settings.progressive.max_summary_chars)
+    return entry.name, entry.server or BUILT_IN, "eager" if entry.eager else "deferred", summary
+
+
+def _widths(rows: Sequence[Sequence[str]], width_chars: int) -> list[int]:
+    """Return how wide each column is: a name that is too long goes on below, a description is cut."""
+    name, origin, declared, description = (max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True))
+    left_chars = max(_NAME_CHARS_MIN + _DESCRIPTION_CHARS_MIN, width_chars - origin - declared - _GAPS_CHARS)
+    name = min(name, max(_NAME_CHARS_MIN, left_chars - _DESCRIPTION_CHARS_MIN))
+    return [name, origin, declared, min(description, left_chars - name)]
 
 
 def _summary(listing: _Listing) -> str:

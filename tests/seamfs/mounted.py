@@ -1,0 +1,142 @@
+"""A workspace behind the disclosure layer, with a server mounted that does what a test asks of it."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client, types
+from mcp.server import Server
+from mcp.types import CallToolResult
+
+from fs_core.testing.memory import MemoryBackend, MemoryStore
+from seamfs.config import Settings
+from seamfs.disclosed import Disclosed, disclosed
+from seamfs.mcp_agents import Agents
+from seamfs.mcp_server import build_server
+from seamfs.workspace import Workspace
+
+__all__ = [
+    "STABLE",
+    "TOOLBOX",
+    "Stand",
+    "free_port",
+    "invoke",
+    "listening",
+    "meta_of",
+    "stand",
+    "text_of",
+    "toolbox_over_http",
+    "until",
+]
+
+TOOLBOX = (sys.executable, str(Path(__file__).parent / "servers" / "toolbox.py"), "stdio")
+STABLE = ["describe_tools", "edit", "invoke_tool", "read", "search_tools", "write"]
+WAIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Everything that is opened."""
+
+    workspace: Workspace
+    layer: Disclosed
+    server: Server[Agents]
+
+
+@asynccontextmanager
+async def stand(
+    *,
+    mounts: dict[str, Any] | None = None,
+    store: MemoryStore | None = None,
+    read_only: bool = False,
+    structured: bool = False,
+    **progressive: Any,
+) -> AsyncGenerator[Stand]:
+    """Open a workspace with the toolbox mounted as `box`, unless other mounts are given, and wait for it."""
+    tables = {"box": {"command": TOOLBOX}} if mounts is None else mounts
+    settings = Settings.model_validate(
+        {
+            "mounts": tables,
+            "progressive": progressive,
+            "gateway": {
+                "backoff_initial_s": 0.01,
+                "backoff_max_s": 0.05,
+                "list_debounce_s": 0.01,
+                "list_interval_s": 0.01,
+            },
+        }
+    )
+    workspace = Workspace(MemoryBackend(store, name="w"), settings=settings, read_only=read_only)
+    async with disclosed(workspace.tools, settings) as layer:
+        surface = await layer.surface()
+        await layer.settled()
+        yield Stand(workspace, layer, build_server(workspace, structured=structured, surface=surface))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another task or process brings about."""
+    with anyio.fail_after(WAIT_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
+            await anyio.sleep(0.01)
+
+
+def text_of(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+def meta_of(result: CallToolResult) -> dict[str, Any]:
+    assert result.meta is not None
+    return dict(result.meta)
+
+
+async def invoke(client: Client, name: str, /, **arguments: Any) -> CallToolResult:
+    """Call a tool through invoke_tool."""
+    return await client.call_tool("invoke_tool", {"name": name, "arguments": arguments})
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@contextmanager
+def listening(
+    command: list[str], port: int, *, env: dict[str, str] | None = None
+) -> Generator[subprocess.Popen[bytes]]:
+    """Run a program until the block ends; the block begins when it listens."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
+        try:
+            deadline_s = time.monotonic() + WAIT_S
+            while not _accepts(port):
+                assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
+                assert time.monotonic() < deadline_s, f"{command[0]} does not listen"
+                time.sleep(0.05)
+            yield process
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def toolbox_over_http() -> Generator[str]:
+    """Run the toolbox over HTTP and give its URL."""
+    port = free_port()
+    with listening([*TOOLBOX[:2], "http", str(port)], port):
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def _accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
