@@ -1,14 +1,13 @@
 """What a scope can discover: asked anew of the runtime whenever something has changed, and never otherwise."""
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
 from anyio.lowlevel import checkpoint
 
-from progressive.names import RESERVED, name_order
+from progressive.names import RESERVED, name_order, text_order
 from progressive.ranking import ToolIndex
 from tool_runtime import GLOBAL, Runtime, ScopeId, Tool, UnknownScopeError
 
@@ -17,7 +16,10 @@ __all__ = ["Catalog", "CatalogView"]
 # Taking up a tool that was never analysed costs some hundred microseconds: others run in between.
 _TAKEN_UP_AT_ONCE: Final = 8
 
-_NOTHING: Final[AbstractSet[Tool[Any]]] = frozenset[Tool[Any]]()
+# Each moves the rest of a list, which for some is still far less than sorting it again.
+_CHANGES_ONE_BY_ONE_MAX: Final = 32
+
+_NOTHING: Final = frozenset[Tool[Any]]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,20 @@ class CatalogView:
 
     Attributes:
         tools: Without the reserved and the eager ones, in the order of names.
-        by_name: The same.
         members: The same.
     """
 
     tools: tuple[Tool[Any], ...]
-    by_name: Mapping[str, Tool[Any]]
     members: frozenset[Tool[Any]]
+
+    def get(self, name: str) -> Tool[Any] | None:
+        """Return the tool of exactly this name."""
+        place = bisect_left(self.tools, text_order(name), key=name_order)
+        found = self.tools[place : place + 1]
+        return found[0] if found and found[0].name == name else None
+
+
+_EMPTY: Final = CatalogView((), _NOTHING)
 
 
 class Catalog:
@@ -46,7 +55,9 @@ class Catalog:
         self._runtime = runtime
         self._left_out = RESERVED | eager
         self._revision = runtime.revision
+        # As of the moment when each scope last asked; `_current` holds those of now.
         self._views: dict[ScopeId, CatalogView] = {}
+        self._current: set[ScopeId] = set()
         self.index = ToolIndex()
         # What the index holds, and for which scopes: a tool that no scope holds any more leaves it.
         self._held: dict[ScopeId, set[Tool[Any]]] = {}
@@ -60,14 +71,17 @@ class Catalog:
             UnknownScopeError: The scope is not open.
         """
         if self._revision != self._runtime.revision:
-            self._views.clear()
+            self._current.clear()
             self._release_closed_scopes()
             self._revision = self._runtime.revision
         scope = GLOBAL if scope is None else scope
-        view = self._views.get(scope)
-        if view is None:
-            view = self._views[scope] = self._asked(scope)
-        return view
+        if scope not in self._current:
+            # A pass over the names of a large catalog would cost more than all the rest.
+            left_out = {self._runtime.get(name, scope) for name in self._left_out}
+            members = frozenset(self._runtime.tools(scope)) - left_out
+            self._views[scope] = _changed(self._views.get(scope, _EMPTY), members)
+            self._current.add(scope)
+        return self._views[scope]
 
     async def ranked(self, query: str, scope: ScopeId | None = None) -> tuple[CatalogView, list[Tool[Any]]]:
         """Return the catalog of a scope and its tools that match a query, best first.
@@ -87,11 +101,6 @@ class Catalog:
             view = current
         self._take_up(scope, view)
         return view, self.index.rank(query, view.members)
-
-    def _asked(self, scope: ScopeId) -> CatalogView:
-        tools = [tool for tool in self._runtime.tools(scope) if tool.name not in self._left_out]
-        tools.sort(key=name_order)
-        return CatalogView(tuple(tools), {tool.name: tool for tool in tools}, frozenset(tools))
 
     async def _prepare(self, scope: ScopeId, view: CatalogView) -> None:
         """Do the most of `_take_up` in steps, each of which leaves the index right for everybody."""
@@ -130,12 +139,12 @@ class Catalog:
             self.index.remove(tool)
 
     def _release_closed_scopes(self) -> None:
-        for scope in tuple(self._held):
-            if not self._is_open(scope):
-                for tool in tuple(self._held[scope]):
-                    self._release(scope, tool)
-                del self._held[scope]
-                self._taken_up.pop(scope, None)
+        for scope in [scope for scope in self._views if not self._is_open(scope)]:
+            for tool in tuple(self._held.get(scope, ())):
+                self._release(scope, tool)
+            self._held.pop(scope, None)
+            self._taken_up.pop(scope, None)
+            del self._views[scope]
 
     def _is_open(self, scope: ScopeId) -> bool:
         try:
@@ -143,3 +152,18 @@ class Catalog:
         except UnknownScopeError:
             return False
         return True
+
+
+def _changed(view: CatalogView, members: frozenset[Tool[Any]]) -> CatalogView:
+    """Return the view of these tools, made of an earlier one; that itself if nothing has changed."""
+    added, gone = members - view.members, view.members - members
+    if not added and not gone:
+        return view
+    if len(added) + len(gone) > _CHANGES_ONE_BY_ONE_MAX:
+        return CatalogView(tuple(sorted(members, key=name_order)), members)
+    tools = list(view.tools)
+    for tool in gone:
+        del tools[bisect_left(tools, name_order(tool), key=name_order)]
+    for tool in added:
+        insort(tools, tool, key=name_order)
+    return CatalogView(tuple(tools), members)

@@ -134,10 +134,11 @@ def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[Describ
             _check_name(name, options)
         names = list(dict.fromkeys(args.names))
         view = catalog.view(context.scope)
-        unavailable = [name for name in names if name not in view.by_name]
+        tools = {name: view.get(name) for name in names}
+        unavailable = [name for name, tool in tools.items() if tool is None]
         if unavailable:
             raise _unavailable(unavailable, view, context, options)
-        described = _described([view.by_name[name].schema() for name in names], context)
+        described = _described([tool.schema() for tool in tools.values() if tool is not None], context)
         size_bytes = len(encode(described))
         if size_bytes > options.max_result_bytes:
             advice = "ask for fewer tools at once" if len(names) > 1 else _alone_too_large(names[0])
@@ -165,7 +166,7 @@ def _invoke_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[InvokeArg
     async def execute(args: InvokeArgs, context: ToolContext) -> ToolResult:
         _check_name(args.name, options)
         view = catalog.view(context.scope)
-        if args.name not in view.by_name:
+        if view.get(args.name) is None:
             raise _unavailable([args.name], view, context, options)
         return await context.call(args.name, args.arguments)
 

@@ -28,7 +28,8 @@ def test_a_catalog_is_in_the_order_of_names_without_the_reserved_and_the_eager_o
     catalog = Catalog(runtime, eager=frozenset({"hot"}))
     view = catalog.view()
     assert names_of(view.tools) == ["Alpha", "alpha", "beta", "Zeta", "查询"]
-    assert view.by_name == {tool.name: tool for tool in view.tools}
+    assert [view.get(tool.name) for tool in view.tools] == list(view.tools)
+    assert [view.get(name) for name in ("ALPHA", "hot", "run_code", "查", "", "zzz")] == [None] * 6
     assert view.members == frozenset(view.tools)
 
 
@@ -112,7 +113,7 @@ async def test_what_no_open_scope_holds_leaves_the_index_and_the_memory() -> Non
     inner = runtime.scope()
     runtime.register(plain_tool("scoped", "Of a scope."), inner)
     await catalog.ranked("scope", inner)
-    scoped = weakref.ref(catalog.view(inner).by_name["scoped"])
+    scoped = weakref.ref(catalog.view(inner).tools[1])
     assert len(catalog.index) == 2
     runtime.close_scope(inner)
     assert names_of(catalog.view().tools) == ["a"]
