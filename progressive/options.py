@@ -1,9 +1,9 @@
 """Settings of the layer, checked when they are made."""
 
 from collections import Counter
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, field_validator
 
 from progressive.names import RESERVED
 
@@ -37,14 +37,15 @@ class DisclosureOptions(BaseModel):
     max_tool_name_chars: _Count = 200
     max_result_bytes: _Count = Field(default=1_048_576, description="size of one discovery result as JSON")
 
-    @model_validator(mode="after")
-    def _eager_names_are_usable(self) -> Self:
-        if "" in self.eager_tools:
-            raise ValueError("eager_tools: a name is empty")
-        twice = sorted(name for name, times in Counter(self.eager_tools).items() if times > 1)
+    @field_validator("eager_tools")
+    @classmethod
+    def _names_are_usable(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in names:
+            raise ValueError("a name is empty")
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
-            raise ValueError(f"eager_tools: given twice: {', '.join(twice)}")
-        reserved = sorted(RESERVED.intersection(self.eager_tools))
+            raise ValueError(f"given twice: {', '.join(twice)}")
+        reserved = sorted(RESERVED.intersection(names))
         if reserved:
-            raise ValueError(f"eager_tools: reserved for the discovery tools: {', '.join(reserved)}")
-        return self
+            raise ValueError(f"reserved for the discovery tools: {', '.join(reserved)}")
+        return names

@@ -138,6 +138,8 @@ class _Source:
             case "flag":
                 name = MOUNTS if path[0] == MOUNTS else path[-1]
                 return f"--{_FLAGS.get(name, name).replace('_', '-')}"
+            case "environment" if path[0] == MOUNTS:
+                return ": ".join(filter(None, [f"{ENV_PREFIX}MOUNTS", ".".join(path[1:])]))
             case "environment":
                 return ENV_PREFIX + NESTED.join(path).upper()
             case "file":

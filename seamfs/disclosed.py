@@ -60,7 +60,7 @@ class Disclosed:
         if unknown:
             mounted = ", ".join(f"{MOUNTED}{server}__..." for server in self._servers)
             raise BadSettingError(
-                f"--eager: there is no tool {unknown[0]!r}; there are: {', '.join([*own, *filter(None, [mounted])])}"
+                f"eager tools: there is no tool {unknown[0]!r}; there are: {', '.join([*own, *filter(None, [mounted])])}"
             )
         eager = tuple(dict.fromkeys([*own, *chosen.eager_tools]))
         return DisclosureOptions(**chosen.model_dump(exclude={"enabled", "eager_tools"}), eager_tools=eager)
