@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,13 +56,14 @@ class Analysis:
         impacts: How much each term counts: the part of BM25F that depends on this tool alone, between 0 and k1 + 1.
         phrases: The terms of name and description in order, a space on both sides of each, fields kept apart.
         order: Where the tool stands among equally good ones.
-        spelling: The name without regard to case and separators; empty if it has neither letters nor digits.
+        spellings: The name, and that of a mounted tool without its server, without regard to case and separators;
+            empty if it has neither letters nor digits.
     """
 
     impacts: Mapping[str, float]
     phrases: str
     order: tuple[str, str]
-    spelling: str
+    spellings: tuple[str, ...]
 
 
 def analysis_of(tool: Tool[Any]) -> Analysis:
@@ -71,29 +72,31 @@ def analysis_of(tool: Tool[Any]) -> Analysis:
     # A tool may well be called `now` or `about`: function words count in names.
     name = [stem(word) for word in text.name]
     description = _terms(text.description)
-    fields = {
-        _NAME: name,
-        _DESCRIPTION: description,
-        _PARAMETER_NAMES: _terms(text.parameter_names),
-        _PARAMETER_TEXTS: _terms(text.parameter_texts),
-        _CHOICES: _terms(text.choices),
-    }
+    fields = (
+        (_NAME, name),
+        (_DESCRIPTION, description),
+        (_PARAMETER_NAMES, _terms(text.parameter_names)),
+        (_PARAMETER_TEXTS, _terms(text.parameter_texts)),
+        (_CHOICES, _terms(text.choices)),
+    )
     occurrences: defaultdict[str, float] = defaultdict(float)
-    for field, terms in fields.items():
+    for field, terms in fields:
         for term, times in field.occurrences(terms).items():
             occurrences[term] += times
-    for compound in _compounds(tool.name):
-        occurrences.setdefault(compound, _NAME.weight)
+    spellings = _spellings(tool.name)
+    for joined in filter(None, spellings):
+        # So it is found by somebody who joins its words, and by the beginning of that.
+        occurrences.setdefault(stem(joined), _NAME.weight)
     return Analysis(
         impacts={term: (_K1 + 1) * times / (_K1 + times) for term, times in occurrences.items()},
         phrases=f" {' '.join(name)} | {' '.join(description[:_PHRASE_WORDS_MAX])} ",
         order=name_order(tool),
-        spelling=name_spelling(tool.name),
+        spellings=spellings,
     )
 
 
 def name_spelling(name: str) -> str:
-    """Return the spelling under which a tool of that name is found; see `Analysis.spelling`."""
+    """Return the spelling under which a tool of that name is found; see `Analysis.spellings`."""
     return spelling(name, chars_max=_SPELLING_CHARS_MAX)
 
 
@@ -101,8 +104,6 @@ def _terms(words: list[str]) -> list[str]:
     return [stem(word) for word in words if word not in FUNCTION_WORDS]
 
 
-def _compounds(name: str) -> Iterator[str]:
-    """Yield a name, and that of a mounted tool without its server, as somebody types it who joins the words."""
-    for part in {name, name.rpartition("__")[2]}:
-        if joined := name_spelling(part):
-            yield stem(joined)
+def _spellings(name: str) -> tuple[str, ...]:
+    whole, own = name_spelling(name), name_spelling(name.rpartition("__")[2])
+    return (whole, own) if own and own != whole else (whole,)

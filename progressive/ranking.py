@@ -39,7 +39,7 @@ class _Wanted:
     Attributes:
         term: It.
         weight: How much it counts.
-        piece: The beginning that it shares with its word, which other words may hold too.
+        piece: The beginning that it shares with its word, which other words may hold too; empty for none.
     """
 
     term: str
@@ -92,7 +92,8 @@ class ToolIndex:
                 self._impacts[term] = {}
                 self._vocabulary.add(term)
             self._impacts[term][tool] = impact
-        self._spellings.setdefault(analysis.spelling, {})[tool] = None
+        for spelling in analysis.spellings:
+            self._spellings.setdefault(spelling, {})[tool] = None
 
     def remove(self, tool: Tool[Any]) -> None:
         """Remove a tool.
@@ -107,16 +108,18 @@ class ToolIndex:
             if not impacts:
                 del self._impacts[term]
                 self._vocabulary.remove(term)
-        spelt = self._spellings[analysis.spelling]
-        del spelt[tool]
-        if not spelt:
-            del self._spellings[analysis.spelling]
+        for spelling in analysis.spellings:
+            spelt = self._spellings[spelling]
+            del spelt[tool]
+            if not spelt:
+                del self._spellings[spelling]
 
     def rank(self, query: str, visible: AbstractSet[Tool[Any]]) -> list[Tool[Any]]:
         """Return the tools that match a query, best first, equally good ones in the order of names.
 
-        A tool whose name is the query comes first, then one whose name is it but for case and separators. The answer
-        depends on the query and the visible tools alone.
+        A tool whose name is the query comes first, then those whose name is it but for case and separators, then
+        those of mounted servers for which it is the name there. The answer depends on the query and the visible tools
+        alone.
 
         Args:
             query: Anything; its first 4,000 code points count.
@@ -143,7 +146,7 @@ class ToolIndex:
             best = {tool: scores[tool] + self._phrase_gain(tool, phrases) for tool in ranked[:_PHRASE_TOOLS_MAX]}
             ranked[:_PHRASE_TOOLS_MAX] = self._in_order(best)
         named = self._named(query, visible)
-        return [*named, *(tool for tool in ranked if tool not in named)] if named else ranked
+        return list(dict.fromkeys([*named, *ranked])) if named else ranked
 
     def _of_term(self, term: str, visible: AbstractSet[Tool[Any]]) -> Mapping[Tool[Any], float]:
         impacts = self._impacts.get(term, {})
@@ -188,11 +191,13 @@ class ToolIndex:
         text = self._tools[tool].phrases
         return _PHRASE_WEIGHT * sum(gain for phrase, gain in phrases.items() if phrase in text)
 
-    def _named(self, query: str, visible: AbstractSet[Tool[Any]]) -> dict[Tool[Any], None]:
-        spelt = name_spelling(query)
-        alike = sorted((tool for tool in self._spellings.get(spelt, ()) if tool in visible), key=self._order)
-        exact = [tool for tool in alike if tool.name in {query, query.strip()}]
-        return dict.fromkeys([*exact, *alike] if spelt else exact)
+    def _named(self, query: str, visible: AbstractSet[Tool[Any]]) -> list[Tool[Any]]:
+        """Return the tools that a query names: exactly, but for case and separators, or but for the server as well."""
+        spelling = name_spelling(query)
+        named = sorted((tool for tool in self._spellings.get(spelling, ()) if tool in visible), key=self._order)
+        exact = [tool for tool in named if tool.name in {query, query.strip()}]
+        alike = [tool for tool in named if self._tools[tool].spellings[0] == spelling]
+        return list(dict.fromkeys([*exact, *alike, *named] if spelling else exact))
 
 
 def _asked(query: str) -> _Asked:
@@ -203,7 +208,8 @@ def _asked(query: str) -> _Asked:
     for word in telling:
         term, weight = stem(word), _REQUEST_WEIGHT if word in REQUEST_WORDS else 1.0
         if term not in wanted or wanted[term].weight < weight:
-            wanted[term] = _Wanted(term, weight, _shared_beginning(term, word))
+            piece = "" if word in FUNCTION_WORDS else _shared_beginning(term, word)
+            wanted[term] = _Wanted(term, weight, piece)
     return _Asked(tuple(wanted.values()), tuple(dict.fromkeys(pairwise(map(stem, telling)))))
 
 

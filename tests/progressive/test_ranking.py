@@ -97,7 +97,8 @@ def test_query_finds_its_tool_first(query: str, first: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "  ", "*", "zebra", "string", "object properties type", "the of", "👩‍👩‍👧", "\ud800", "qu"]
+    "query",
+    ["", "  ", "*", "zebra", "string", "object properties type", "the of", "ma wi am", "👩‍👩‍👧", "\ud800", "qu"],
 )
 def test_query_that_says_nothing_of_any_tool_finds_none(query: str) -> None:
     assert found(query, OFFICE) == []
@@ -117,6 +118,12 @@ def test_exact_name_comes_before_its_other_spellings_and_those_before_better_mat
     tools = [plain_tool("ReadFile", "x"), plain_tool("read_file", "x"), plain_tool("READFILE", "x"), rich]
     assert found("READFILE", tools) == ["READFILE", "read_file", "ReadFile", "read_file_read_file"]
     assert found(" read_file ", tools) == ["read_file", "READFILE", "ReadFile", "read_file_read_file"]
+
+
+def test_name_on_its_server_comes_before_better_matches_and_after_whole_names() -> None:
+    rich = plain_tool("read_file_read_file", "read file read file")
+    tools = [plain_tool("mcp__b__read_file"), rich, plain_tool("mcp__a__readFile"), plain_tool("Read-File")]
+    assert found("read_file", tools) == ["Read-File", "mcp__a__readFile", "mcp__b__read_file", "read_file_read_file"]
 
 
 def test_exact_name_is_found_though_it_holds_no_word() -> None:
