@@ -18,12 +18,19 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from mcp import types
+from pydantic import JsonValue
 
 from progressive import Disclosure, DisclosureOptions, Mode
 from progressive.catalog import Catalog
+from progressive.gateway import GatewayOptions
+from progressive.gateway._definitions import Definition
+from progressive.gateway._secrets import Secrets
+from progressive.gateway._shelf import Shelf
+from progressive.gateway._tools import ToolMaker
 from progressive.names import RUN_CODE, text_order
-from tests.progressive.toolkit import found_names, plain_tool, value_of
-from tool_runtime import GLOBAL, DuplicateNameError, ScopeId, ToolRuntime
+from tests.progressive.toolkit import NO_PARAMETERS, found_names, plain_tool, value_of
+from tool_runtime import GLOBAL, DuplicateNameError, JsonObject, ScopeId, ToolRuntime
 
 EAGER = ("eager_read", "eager_write")
 NAMES = ("alpha", "Beta", "readFile", "read_file", "查询日历", "send-mail", "sendMail")
@@ -39,8 +46,12 @@ descriptions = st.sampled_from(DESCRIPTIONS)
 name_sets = st.sets(names)
 
 
+async def never_called(definition: Definition, arguments: JsonObject) -> types.CallToolResult:
+    raise AssertionError(f"{definition} was called with {arguments}")
+
+
 class PrefixMachine(RuleBasedStateMachine):
-    """Tools that are not eager are registered, removed, restricted and shadowed in a tree of scopes."""
+    """Tools that are not eager are registered, removed, restricted, shadowed and mounted in a tree of scopes."""
 
     scopes = Bundle[ScopeId]("scopes")
     registrations = Bundle[Callable[[], None]]("registrations")
@@ -52,6 +63,9 @@ class PrefixMachine(RuleBasedStateMachine):
             self.runtime.register(plain_tool(name, "Always there."))
         self.disclosure = Disclosure(self.runtime, DisclosureOptions(eager_tools=EAGER))
         self.runtime.prompt.add("files", "Files are here.")
+        options = GatewayOptions()
+        maker = ToolMaker(server="srv", call=never_called, secrets=Secrets(()), options=options)
+        self.shelf = Shelf(self.runtime, "srv", maker, options)
         self.open: set[ScopeId] = {GLOBAL}
         self.parents: dict[ScopeId, ScopeId] = {}
         self.prefixes = self.all_prefixes(GLOBAL)
@@ -111,6 +125,26 @@ class PrefixMachine(RuleBasedStateMachine):
 
     def inherited(self, scope: ScopeId) -> set[str]:
         return {tool.name for tool in self.runtime.tools(self.parents[scope])}
+
+    @rule(definitions=st.lists(st.tuples(names, descriptions)))
+    def mount_or_change_the_list(self, definitions: list[tuple[str, str]]) -> None:
+        """The first list of a server mounts its tools; each later one says how they have changed."""
+        listed: list[JsonValue] = [
+            {"name": name, "description": description, "inputSchema": dict(NO_PARAMETERS)}
+            for name, description in definitions
+        ]
+
+        async def arrange() -> None:
+            await self.shelf.arrange(listed, unread=0)
+
+        anyio.run(arrange)
+        seen = {tool.name for tool in self.runtime.tools() if tool.name.startswith("mcp__srv__")}
+        assert len(seen) == len({name for name, _ in definitions})
+
+    @rule()
+    def unmount(self) -> None:
+        self.shelf.clear()
+        assert not [tool for tool in self.runtime.tools() if tool.name.startswith("mcp__")]
 
     @rule(scope=st.none() | scopes, query=st.sampled_from(QUERIES))
     def search(self, scope: ScopeId | None, query: str) -> None:
