@@ -7,6 +7,7 @@ that a schema neither names nor explicitly admits are treated as mistakes.
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, TypeAlias
 
 from pydantic import JsonValue
@@ -44,6 +45,10 @@ NODES_MAX: Final = 500
 """Schemas looked at for one declaration, so that one hostile schema costs milliseconds; that catalog has up to 68."""
 FIELDS_MAX: Final = 200
 """Keys of one `TypedDict`; that catalog has up to 23."""
+KEY_CHARS_MAX: Final = 200
+"""Characters of one key; a longer one is data."""
+ALTERNATIVES_MAX: Final = 64
+"""Members of one union, each of which may repeat every key of the object around it."""
 LITERALS_MAX: Final = 64
 """Values of one enumeration; a longer one is data, and its text costs more than the check is worth."""
 EXPRESSION_CHARS_MAX: Final = 2_000
@@ -202,7 +207,7 @@ class _Declarations:
         if not schemas and (is_open or not (isinstance(shape.get("properties"), dict) or further is False)):
             return (_OPEN if patterns else self._mapping(further, place),)
         # Type checkers refuse an empty key.
-        if len(schemas) > FIELDS_MAX or "" in schemas:
+        if len(schemas) > FIELDS_MAX or any(not 0 < len(key) <= KEY_CHARS_MAX for key in schemas):
             return (_OPEN,)
         name = place.name
         if is_open or not place.is_name_taken:
@@ -274,10 +279,11 @@ def _type_of(value: JsonValue) -> str:
 def _keys(shape: JsonObject) -> tuple[JsonObject, set[str]]:
     """Return the schemas of the keys that an object may have, and which of the keys it must have."""
     properties, required = shape.get("properties"), shape.get("required")
-    schemas = (
-        {key: value for key, value in properties.items() if value is not False} if isinstance(properties, dict) else {}
-    )
-    needed = {key for key in required if isinstance(key, str)} if isinstance(required, list) else set[str]()
+    # One more than a type may have is enough to see that they are too many.
+    declared = properties.items() if isinstance(properties, dict) else ()
+    schemas = dict(islice((item for item in declared if item[1] is not False), FIELDS_MAX + 1))
+    names = islice(required, FIELDS_MAX + 1) if isinstance(required, list) else ()
+    needed = {key for key in names if isinstance(key, str)}
     return schemas | dict.fromkeys(sorted(needed - schemas.keys()), True), needed
 
 
@@ -288,7 +294,7 @@ def _alternatives(shape: JsonObject) -> list[JsonValue]:
         branches = shape.get(key)
         # Which of its keys must stand together is more than a type can say without repeating all of them.
         if isinstance(branches, list) and ("properties" not in rest or any(map(_names_keys, branches))):
-            return [_within(rest, branch) for branch in branches]
+            return [_within(rest, branch) for branch in branches] if len(branches) <= ALTERNATIVES_MAX else [True]
     return []
 
 

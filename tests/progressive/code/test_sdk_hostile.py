@@ -82,6 +82,7 @@ def spreading(levels: int) -> JsonObject:
         pytest.param(with_keys(150, with_keys(150, ANYTHING)), id="many-objects"),
         pytest.param({"anyOf": [{"const": f"value {index}"} for index in range(50_000)]}, id="wide-union"),
         pytest.param({"allOf": [with_keys(3, ANYTHING) for _ in range(50_000)]}, id="wide-all-of"),
+        pytest.param(with_keys(50_000, ANYTHING) | {"anyOf": [with_keys(2, ANYTHING)] * 60}, id="many-keys-repeated"),
         pytest.param({"enum": [f"value {index}" for index in range(50_000)]}, id="long-enum"),
         pytest.param({"enum": ["x" * 1_000_000]}, id="long-enum-value"),
         pytest.param({"properties": {"x" * 100_000: with_keys(1, ANYTHING)}}, id="long-key"),
@@ -91,7 +92,7 @@ def test_hostile_schema_gives_bounded_text_soon(schema: JsonObject) -> None:
     started_s = time.perf_counter()
     text = stubs([tool(output=schema)])
     assert time.perf_counter() - started_s < 5
-    assert len(text) < 500_000
+    assert len(text) < 100_000
     assert declared(text)[-2:] == ["ProbeResult", "Tools"]
 
 

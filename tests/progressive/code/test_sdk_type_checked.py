@@ -4,14 +4,15 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from progressive.code.sdk import checker_text, sdk_text
+from tests.progressive.code.random_schemas import random_document
 from tests.progressive.code.stub_tools import tool
 from tool_runtime import JsonObject, ToolSchema
 
@@ -98,55 +99,16 @@ WRONG: Final[Mapping[str, str]] = {
     "no-await": 'x = tools.fetch_weather({"city": "Bonn"})\nprint(x["degrees"])',
 }
 
-KEYS: Final = ("a", "b", "items", "keys", "get", "class", "a-b", "str", "self", "Args", "", "值")
 NAMES: Final = ("query", "list", "Any", "my-tool", "查询", "get_all", "getAll", "self", "Tools", "NotRequired")
-
-
-SIMPLE: Final[list[Any]] = [
-    *({"type": type_} for type_ in ("string", "integer", "number", "boolean", "null", "object")),
-    {"enum": ["a", 1, None, False]},
-    {"const": "x"},
-    True,
-    *({"$ref": ref, "description": "elsewhere"} for ref in ("#", "#/$defs/one", "#/$defs/two", "#/properties/a")),
-]
-
-
-def random_schema(dice: random.Random, depth: int) -> Any:
-    """Return a schema that means something, half the time one of an object with keys."""
-
-    def inner() -> Any:
-        return random_schema(dice, depth - 1)
-
-    def object_with_keys() -> JsonObject:
-        keys = dice.sample(KEYS, dice.randint(0, 4))
-        further: list[JsonObject] = [{}, {}, {"additionalProperties": False}, {"additionalProperties": inner()}]
-        type_: Any = dice.choice(["object", "object", ["object", "null"]])
-        required: Any = keys[:2]
-        return {
-            "type": type_,
-            "properties": {key: inner() for key in keys},
-            "required": required,
-            **dice.choice(further),
-        }
-
-    makers: list[Callable[[], Any]] = [
-        *[object_with_keys] * 4,
-        lambda: {"type": "array", "items": inner()},
-        lambda: {"type": "array", "prefixItems": [inner(), inner()]},
-        lambda: {"type": "object", "additionalProperties": inner()},
-        lambda: {dice.choice(["anyOf", "oneOf", "allOf"]): [inner() for _ in range(dice.randint(1, 3))]},
-    ]
-    return dice.choice(makers)() if depth > 0 else dice.choice(SIMPLE)
 
 
 def random_tools(seed: int) -> list[ToolSchema]:
     dice = random.Random(seed)
 
-    def document() -> JsonObject:
-        defs: JsonObject = {"one": random_schema(dice, 2), "two": random_schema(dice, 2)}
-        return {**random_schema(dice, 3), "$defs": defs}
+    def made(name: str) -> ToolSchema:
+        return tool(name, parameters={"properties": {"a": random_document(dice)}}, output=random_document(dice))
 
-    return [tool(name, parameters={"properties": {"a": document()}}, output=document()) for name in NAMES]
+    return [made(name) for name in NAMES]
 
 
 @pytest.fixture(scope="module")
