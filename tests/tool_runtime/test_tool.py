@@ -29,7 +29,10 @@ def test_a_tool_cannot_be_changed() -> None:
         ({"example": {"times": "x"}}, 'echo: the example is not a right call: times: must be a valid integer, got "x"'),
         ({"example": {"colour": 1}}, "echo: the example is not a right call: colour: unknown key, known: text, times"),
         ({"example": {"text": "\ud800"}}, "echo: text: holds a lone surrogate, which is not Unicode text"),
-        ({"output": {"type": 5}}, "echo: not a valid JSON Schema: 5 is not valid under any of the given schemas"),
+        (
+            {"output": {"minLength": "x"}},
+            'echo: not a valid JSON Schema: minLength: "x" is not of type "integer"',
+        ),
     ],
 )
 def test_a_wrong_definition_is_refused_on_construction(change: dict[str, object], message: str) -> None:
