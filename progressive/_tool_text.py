@@ -13,8 +13,9 @@ from tool_runtime import JsonObject, Tool
 
 __all__ = ["ToolText", "text_of"]
 
-# Names and schemas come from foreign servers and may be of any size. The longest of the 527 tools of LiveMCPBench has
-# 3,300 characters of description; what stands behind that hardly says what a tool is for.
+# Names and schemas come from foreign servers and may be of any size. No bound touches a tool of LiveMCPBench, 527 of 70
+# real servers: its longest name has 36 characters, the longest description 3,866, the longest texts of parameters
+# together 2,892, the largest schema 68 schemas inside. What stands behind the bounds hardly says what a tool is for.
 _NAME_CHARS_MAX: Final = 256
 _DESCRIPTION_CHARS_MAX: Final = 4_000
 _PARAMETERS_CHARS_MAX: Final = 8_000
