@@ -58,10 +58,8 @@ class Disclosed:
         chosen = self._settings.progressive
         unknown = [name for name in chosen.eager_tools if name not in own and self.server_of(name) is None]
         if unknown:
-            mounted = ", ".join(f"{MOUNTED}{server}__..." for server in self._servers)
-            raise BadSettingError(
-                f"eager tools: there is no tool {unknown[0]!r}; there are: {', '.join([*own, *filter(None, [mounted])])}"
-            )
+            known = [*own, *(f"{MOUNTED}{server}__..." for server in self._servers)]
+            raise BadSettingError(f"eager tools: there is no tool {unknown[0]!r}; there are: {', '.join(known)}")
         eager = tuple(dict.fromkeys([*own, *chosen.eager_tools]))
         return DisclosureOptions(**chosen.model_dump(exclude={"enabled", "eager_tools"}), eager_tools=eager)
 

@@ -81,6 +81,9 @@ def serve(options: ServeOptions) -> int:
             "--mount, --mount-url and --eager need --progressive (or progressive.enabled = true in seamfs.toml)"
         )
     configure_logging(verbose=options.debug)
+    if settings.mounts and not settings.progressive.enabled:
+        fields = {"mounts": sorted(settings.mounts)}
+        logger.warning("mounts are not started without --progressive", extra={"fields": fields})
     if options.http is None:
         return anyio.run(_open, options, settings, partial(_run_stdio, options))
     host, port = parse_address(options.http)

@@ -60,7 +60,9 @@ def http_server(root: str, *arguments: str, variables: dict[str, str] | None = N
     ) as process:
         try:
             assert process.stderr is not None
-            log = json.loads(process.stderr.readline())
+            log: dict[str, Any] = {}
+            while log.get("event") != "serving":
+                log = json.loads(process.stderr.readline())
             yield HttpServer(log["url"], log, process)
         finally:
             if process.poll() is None:

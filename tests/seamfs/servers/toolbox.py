@@ -45,6 +45,12 @@ def variable(name: str) -> str:
     return os.environ.get(name, "not set")
 
 
+@server.tool(structured_output=False)
+def pid() -> str:
+    """Tell the process."""
+    return str(os.getpid())
+
+
 @server.tool()
 async def grow(name: str, ctx: Context) -> str:
     """Add a tool."""
