@@ -37,9 +37,10 @@ def docstring(text: str, *, indent: str) -> list[str]:
     lines = [line.rstrip() for line in _cut(cleandoc(clean(text)).strip(), DOCSTRING_CHARS_MAX).split("\n")]
     if lines == [""]:
         return []
-    body = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    body = "\n".join(lines).replace("\\", "\\\\")
     if body.endswith('"'):
         body = f'{body[:-1]}\\"'
+    body = body.replace('"""', '\\"\\"\\"')
     source = f'"""{body}"""' if len(lines) == 1 else f'"""{body}\n"""'
     return [f"{indent}{line}" if line else "" for line in source.split("\n")]
 
