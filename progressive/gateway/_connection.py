@@ -72,7 +72,7 @@ async def connected(
     info = types.Implementation(name="seamfs", version=version("seamfs"))
     # No callbacks: what a server asks of its client (a completion, an answer of the user, roots) is declined.
     async with Client(tapped(), mode=mode, cache=None, client_info=info) as client, anyio.create_task_group() as tasks:
-        yield Live(mount.name, client, taps[0], tasks, ending)
+        yield Live(server=mount.name, client=client, tap=taps[0], tasks=tasks, ending=ending)
 
 
 def is_handshake(client: Client) -> bool:

@@ -16,7 +16,7 @@ from tool_runtime import JsonObject, ToolAnnotations
 
 __all__ = ["Definition", "UnusableToolError", "definition_of", "fingerprint"]
 
-_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution")
 _TEXTS = frozenset({"title", "description", "$comment"})
 # Keywords whose value is data, and keywords that map names to schemas: neither holds keywords directly.
 _DATA = frozenset({"default", "const", "enum", "examples", "required", "dependentRequired"})
@@ -56,11 +56,15 @@ def definition_of(raw: JsonObject, options: GatewayOptions) -> Definition:
     """Return what a server says of a tool.
 
     Raises:
-        UnusableToolError: There is no schema of an object for the parameters, or it is too large or hides characters.
+        UnusableToolError: It cannot simply be called, or the schema of its parameters is not one of an object, is too
+            large, or hides characters.
     """
     parameters = raw.get("inputSchema")
     if not isinstance(parameters, dict) or parameters.get("type") != "object":
         raise UnusableToolError("inputSchema is not a schema of an object")
+    execution = raw.get("execution")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+        raise UnusableToolError("it can be run as a task only, which the gateway does not do")
     output = raw.get("outputSchema")
     try:
         shown_output = _shown(output, options) if isinstance(output, dict) else {}

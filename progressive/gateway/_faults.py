@@ -41,7 +41,7 @@ def _reason(error: Exception) -> str:
             return f"the server refused: {error.error.message} ({error.error.code})"
         case ValidationError():
             return "the server answered with something that the protocol does not allow"
-        case httpx2.TimeoutException():
+        case httpx2.TimeoutException() | TimeoutError():
             return "the server does not answer"
         case httpx2.TransportError():
             return f"the server cannot be reached: {error}"

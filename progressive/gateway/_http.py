@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 
 import anyio.to_thread
@@ -33,8 +35,7 @@ async def http_transport(
     mount: HttpMount, options: GatewayOptions, *, ending: Ending
 ) -> AsyncGenerator[tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Reach the server of a mount."""
-    # Loading the certificates takes tens of milliseconds.
-    context = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+    context = await anyio.to_thread.run_sync(_certificates)
     guarded = _GuardedTransport(httpx2.AsyncHTTPTransport(verify=context), mount, options, ending)
     # The environment could add a password from ~/.netrc.
     client = httpx2.AsyncClient(transport=guarded, trust_env=False, timeout=_CONNECT_TIMEOUT_S)
@@ -45,6 +46,12 @@ async def http_transport(
         ) as streams,
     ):
         yield streams
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what servers are checked with; reading it takes tens of milliseconds."""
+    return httpx2.create_ssl_context()
 
 
 class _GuardedTransport(httpx2.AsyncBaseTransport):
@@ -59,11 +66,14 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         self._options = options
         self._ending = ending
         self._pace = Pace(options.messages_per_s_max)
+        self._is_session_gone = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != _origin(self._url):
             self._ending.seal("the server redirects to another origin")
             raise httpx2.ConnectError("redirected to another origin", request=request)
+        if request.method == "DELETE" and self._is_session_gone:
+            return httpx2.Response(HTTPStatus.NO_CONTENT)
         response = await self._inner.handle_async_request(self._completed(request))
         self._note(request, response)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -99,6 +109,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         status = response.status_code
         self._ending.hint = "" if status < HTTPStatus.BAD_REQUEST else f"it answered with HTTP status {status}"
         if status == HTTPStatus.NOT_FOUND and request.method == "POST" and "mcp-session-id" in request.headers:
+            self._is_session_gone = True
             self._ending.seal("the server no longer knows the session")
 
     def _bounded(self, response: httpx2.Response) -> _Body:

@@ -38,6 +38,8 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 _random = SystemRandom()
 
 _MESSAGE_CHARS_MAX = 1_000
+# The SDK may have more to tell of the calls in flight than that the connection has ended.
+_LAST_ANSWERS_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +147,8 @@ class Link:
                 self._failures = 0
             self._fall(reason_of(ConnectionError("the server closed the connection"), ending, self._secrets))
             scope.deadline = anyio.current_time() + self._options.close_timeout_s
+            with anyio.move_on_after(_LAST_ANSWERS_S):
+                await live.drained()
             live.tasks.cancel_scope.cancel()
 
     def _jobs(self, live: Live, changes: Changes) -> Iterator[Job]:

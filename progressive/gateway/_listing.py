@@ -49,10 +49,10 @@ async def read_list(client: Client, tap: Tap, options: GatewayOptions, server: s
         if cursor is None or len(tools) > options.tools_max:
             break
         if cursor in seen:
-            logger.warning("mount %s: the list of tools goes in a circle; what came before is taken", server)
+            logger.debug("mount %s: the list of tools goes in a circle; what came before is taken", server)
             break
         seen.add(cursor)
     unread = max(0, len(tools) - options.tools_max)
     if unread or (cursor is not None and cursor not in seen):
-        logger.warning("mount %s: it lists more tools than the %d that are taken", server, options.tools_max)
+        logger.debug("mount %s: it lists more tools than the %d that are taken", server, options.tools_max)
     return Listing(tools[: options.tools_max], unread)

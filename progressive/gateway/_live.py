@@ -31,23 +31,25 @@ class _Call:
     outcomes: list[types.CallToolResult | Exception] = field(default_factory=list[types.CallToolResult | Exception])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Live:
-    """A connection that has been made.
+    """A connection that has been made."""
 
-    Attributes:
-        server: Name of the mount.
-        client: The client of the SDK.
-        tap: What reads the connection before it.
-        tasks: Live as long as the connection.
-        ending: Its end.
-    """
+    def __init__(self, *, server: str, client: Client, tap: Tap, tasks: TaskGroup, ending: Ending) -> None:
+        """Call over a connection.
 
-    server: str
-    client: Client
-    tap: Tap
-    tasks: TaskGroup
-    ending: Ending
+        Args:
+            server: Name of the mount.
+            client: The client of the SDK.
+            tap: What reads the connection before it.
+            tasks: Live as long as the connection.
+            ending: Its end.
+        """
+        self._server = server
+        self.client = client
+        self.tap = tap
+        self.tasks = tasks
+        self.ending = ending
+        self._calls: set[_Call] = set()
 
     async def call(self, definition: Definition, arguments: JsonObject) -> types.CallToolResult:
         """Call a tool; to cancel this cancels the call on the server, without waiting for the server.
@@ -61,21 +63,28 @@ class Live:
             case None:
                 raise self._lost(definition)
             case MCPError() as error if error.code == INVALID_REQUEST and error.error.message == _SESSION_GONE:
-                message = f"{self.server}: the server no longer knows the session, which is made anew; nothing was done"
+                message = (
+                    f"{self._server}: the server no longer knows the session, which is made anew; nothing was done"
+                )
                 raise ToolError(GatewayCode.TOOL_UNAVAILABLE, message, retryable=True)
             case MCPError() as error if self.ending.is_over or error.code == CONNECTION_CLOSED:
                 raise self._lost(definition) from error
             case MCPError() as error:
-                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self.server}: {error.error.message}")
+                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self._server}: {error.error.message}")
             case ValidationError() as error:
-                message = f"{self.server}: the answer is not one that the protocol allows; it may have taken effect"
+                message = f"{self._server}: the answer is not one that the protocol allows; it may have taken effect"
                 raise ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, message) from error
             case error:
-                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self.server}: {type(error).__name__}: {error}") from error
+                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self._server}: {type(error).__name__}: {error}") from error
+
+    async def drained(self) -> None:
+        """Wait until no call waits for its answer."""
+        for call in tuple(self._calls):
+            await call.done.wait()
 
     def _lost(self, definition: Definition) -> ToolError:
         annotations = definition.annotations
-        message = f"{self.server}: the connection ended during the call, which may have taken effect"
+        message = f"{self._server}: the connection ended during the call, which may have taken effect"
         return ToolError(
             GatewayCode.TOOL_UNAVAILABLE, message, retryable=annotations.read_only or annotations.idempotent
         )
@@ -86,11 +95,13 @@ class Live:
         It runs in a task of the connection: the SDK holds up whoever cancels until the notice is sent, and a
         connection that ends must not take its callers with it.
         """
+        self._calls.add(call)
         self.tasks.start_soon(self._perform, call)
         try:
             await call.done.wait()
         finally:
             call.scope.cancel()
+            self._calls.discard(call)
         return call.outcomes[0] if call.outcomes else None
 
     async def _perform(self, call: _Call) -> None:

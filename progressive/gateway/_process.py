@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from typing import Final
 
@@ -70,16 +71,20 @@ class ServerProcess:
             raise SpawnError(_why_not_started(mount, error)) from error
 
     def exit_text(self) -> str:
-        """Return how it ended, empty while it runs.
+        """Return how it ended, empty while it runs."""
+        code = self._exit_code()
+        if code is None:
+            return ""
+        return f"the server ended with exit code {code}" if code >= 0 else f"the server was ended by signal {-code}"
 
-        It stays a zombie until `stop`, so that its number is not given to another process meanwhile.
-        """
+    def _exit_code(self) -> int | None:
+        if sys.platform == "darwin":  # has no waitid before Python 3.13
+            return self._process.poll()
+        # It stays a zombie until `stop` is through, so that nobody else gets its number while the group is signalled.
         state = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if state is None:
-            return ""
-        if state.si_code == os.CLD_EXITED:
-            return f"the server ended with exit code {state.si_status}"
-        return f"the server was ended by signal {state.si_status}"
+            return None
+        return state.si_status if state.si_code == os.CLD_EXITED else -state.si_status
 
     async def exited(self) -> None:
         """Wait until it has ended."""

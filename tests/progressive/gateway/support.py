@@ -1,0 +1,111 @@
+"""Servers to mount, and waiting for what they do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from pydantic import JsonValue, SecretStr
+
+from progressive.gateway import Gateway, GatewayOptions, Mount, MountStatus, StdioMount
+from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSuccess
+
+__all__ = ["RawServer", "World", "definition", "is_running", "opened", "until"]
+
+SERVERS = Path(__file__).parent / "servers"
+WAIT_S = 20.0
+
+QUICK = GatewayOptions(
+    backoff_initial_s=0.001,
+    backoff_max_s=0.01,
+    list_debounce_s=0.01,
+    list_interval_s=0.01,
+    stop_grace_s=0.5,
+    connect_timeout_s=20,
+    call_timeout_s=20,
+)
+
+
+def definition(name: str, **more: Any) -> JsonObject:
+    return {"name": name, "inputSchema": {"type": "object"}, **more}
+
+
+async def until(condition: Callable[[], bool], *, timeout_s: float = WAIT_S) -> None:
+    with anyio.fail_after(timeout_s):
+        while not condition():  # noqa: ASYNC110 - conditions of files, processes and counters have no event
+            await anyio.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+class RawServer:
+    """The server without a library, and its notes."""
+
+    def __init__(self, home: Path, *flags: str) -> None:
+        self.home = home
+        self.flags = flags
+        home.mkdir(exist_ok=True)
+        self.lists([definition("echo")])
+
+    def lists(self, *pages: Sequence[JsonValue]) -> None:
+        (self.home / "tools.new").write_text(json.dumps(pages))
+        (self.home / "tools.new").rename(self.home / "tools.json")
+
+    def mount(self, name: str = "raw", env: dict[str, SecretStr | str] | None = None) -> StdioMount:
+        command = (sys.executable, "-S", str(SERVERS / "raw_server.py"), str(self.home), *self.flags)
+        return StdioMount(name=name, command=command, env=env or {})
+
+    def notes(self, kind: str) -> list[str]:
+        path = self.home / kind
+        return path.read_text().splitlines() if path.exists() else []
+
+
+class World:
+    """An opened gateway."""
+
+    def __init__(self, runtime: ToolRuntime, gateway: Gateway) -> None:
+        self.runtime = runtime
+        self.gateway = gateway
+
+    @property
+    def names(self) -> list[str]:
+        return [tool.name for tool in self.runtime.tools()]
+
+    def status(self, index: int = 0) -> MountStatus:
+        return self.gateway.status()[index]
+
+    async def call(self, name: str, /, **arguments: JsonValue) -> ToolResult:
+        return await self.runtime.execute(ToolCall(name, arguments, id="call"))
+
+    async def value(self, name: str, /, **arguments: JsonValue) -> JsonValue:
+        result = await self.call(name, **arguments)
+        assert isinstance(result, ToolSuccess), result
+        return result.value
+
+    async def failure(self, name: str, /, **arguments: JsonValue) -> ToolFailure:
+        result = await self.call(name, **arguments)
+        assert isinstance(result, ToolFailure), result
+        return result
+
+    async def connected(self, *, attempts: int = 1) -> None:
+        await until(lambda: self.status().state == "connected" and self.status().attempts >= attempts)
+
+
+@asynccontextmanager
+async def opened(*mounts: Mount, runtime: ToolRuntime | None = None, **options: Any) -> AsyncGenerator[World]:
+    runtime = runtime or ToolRuntime()
+    gateway = Gateway(runtime, mounts, QUICK.model_copy(update=options))
+    async with gateway.opened():
+        await gateway.settled(WAIT_S)
+        yield World(runtime, gateway)

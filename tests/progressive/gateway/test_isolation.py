@@ -1,0 +1,193 @@
+"""What one server does costs its own tools only, and leaves nothing behind."""
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from progressive.gateway import HttpMount, StdioMount
+from tests.progressive.gateway.raw_http import Answer, Asked, RawHttp, legacy
+from tests.progressive.gateway.support import RawServer, definition, is_running, opened, until
+
+pytestmark = pytest.mark.anyio
+
+RECONNECTS = 100
+
+
+def census() -> dict[str, int]:
+    gc.collect()
+    tasks = Path("/proc/self/task")
+    return {
+        "descriptors": len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - pathlib would hold one more open
+        "children": sum(len((task / "children").read_text().split()) for task in tasks.iterdir()),
+        "tasks": len(anyio.get_running_tasks()),
+        "threads": threading.active_count(),
+    }
+
+
+async def settled_census(expected: dict[str, int]) -> dict[str, int]:
+    """Return the census once it is no more than expected, or as it is after a while."""
+
+    def is_small() -> bool:
+        return all(count <= expected[what] for what, count in census().items())
+
+    with anyio.move_on_after(5):
+        await until(is_small)
+    return census()
+
+
+class Stopwatch:
+    """Measures how late the event loop is."""
+
+    def __init__(self) -> None:
+        self.worst_s = 0.0
+
+    async def run(self) -> None:
+        while True:
+            before_s = time.perf_counter()
+            await anyio.sleep(0.001)
+            self.worst_s = max(self.worst_s, time.perf_counter() - before_s - 0.001)
+
+
+async def test_a_hundred_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw", "die-after-list")
+    server.lists([definition(f"t{number}") for number in range(20)])
+    async with opened(server.mount(), backoff_initial_s=0.0001, backoff_max_s=0.0001) as world:
+        await until(lambda: world.status().attempts >= 5)
+        before = census()
+        tools = world.runtime.tools()
+        await until(lambda: world.status().attempts >= RECONNECTS, timeout_s=100)
+        after = census()
+        assert [one is other for one, other in zip(world.runtime.tools(), tools, strict=True)] == [True] * 20
+        # In the middle of an attempt there is one process with its three pipes and its tasks more or less.
+        assert after["descriptors"] <= before["descriptors"] + 4
+        assert after["children"] <= 1
+        assert after["tasks"] <= before["tasks"] + 15
+        assert after["threads"] <= before["threads"] + 2
+
+
+async def test_after_the_end_there_is_no_more_than_before(tmp_path: Path) -> None:
+    before = census()
+    mounts = [RawServer(tmp_path / name).mount(name) for name in ("a", "b")]
+    async with opened(*mounts, StdioMount(name="gone", command=("no-such-command",))) as world:
+        assert len(world.names) == 2
+        during = census()
+        assert during["children"] == before["children"] + 2
+    # The threads are the pool that starts processes, which anyio keeps for a while.
+    expected = {**before, "threads": before["threads"] + 4}
+    after = await settled_census(expected)
+    assert {what: after[what] for what in ("descriptors", "children", "tasks")} == {
+        what: before[what] for what in ("descriptors", "children", "tasks")
+    }
+
+
+async def test_a_cancelled_gateway_ends_its_processes(tmp_path: Path) -> None:
+    before = census()
+    server = RawServer(tmp_path / "raw")
+    with anyio.CancelScope() as scope:
+        async with opened(server.mount()):
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert scope.cancelled_caught
+    after = await settled_census({**before, "threads": before["threads"] + 4})
+    assert after["children"] == before["children"]
+    assert after["descriptors"] == before["descriptors"]
+
+
+def mount_of(flag: str, tmp_path: Path) -> StdioMount:
+    server = RawServer(tmp_path / flag, *([flag] if flag else []))
+    server.lists([definition(f"t{number}", description="x" * 200) for number in range(1_000)])
+    return server.mount("rude")
+
+
+@pytest.mark.parametrize("flag", ["", "die-after-list", "silent", "junk", "endless-line", "endless", "stubborn"])
+async def test_a_rude_server_holds_up_nobody(tmp_path: Path, flag: str) -> None:
+    good = RawServer(tmp_path / "good")
+    stopwatch = Stopwatch()
+    async with opened(good.mount("good")) as world, anyio.create_task_group() as tasks:
+        tasks.start_soon(stopwatch.run)
+        async with opened(mount_of(flag, tmp_path), runtime=world.runtime, connect_timeout_s=1.0, stop_grace_s=0.2):
+            for _ in range(20):
+                started_s = time.perf_counter()
+                await world.value("mcp__good__echo")
+                assert time.perf_counter() - started_s < 1.0
+        tasks.cancel_scope.cancel()
+    # The message with a thousand tools is read in one go. The bound leaves room for a machine that is busy.
+    assert stopwatch.worst_s < 0.5
+
+
+async def test_a_thousand_tools_come_and_go(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw")
+    server.lists([definition(f"t{number}") for number in range(1_000)])
+    async with opened(server.mount()) as world:
+        assert world.status().tools == 1_000
+    assert world.names == []
+
+
+async def test_a_server_that_reads_nothing_is_given_up(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw")
+    server.lists([definition("stop"), definition("echo")])
+    async with opened(server.mount(), write_timeout_s=0.3, call_timeout_s=5.0) as world:
+        failures: list[str] = []
+
+        async def send() -> None:
+            failures.append((await world.failure("mcp__raw__echo", text="x" * 1_000_000)).message)
+
+        os.kill(int(server.notes("started")[-1]), signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(send)
+        assert len(failures) == 3
+        await world.connected(attempts=2)
+
+
+async def test_a_hundred_reconnects_over_http_leave_nothing_behind() -> None:
+    async def forget(_asked: Asked) -> Answer:
+        return Answer(404)
+
+    options: dict[str, Any] = {"ping_interval_s": 0.01, "backoff_initial_s": 0.0001, "backoff_max_s": 0.0001}
+    async with RawHttp.running(legacy(forget)) as server:
+
+        async def reconnect(times: int) -> None:
+            async with opened(HttpMount(name="web", url=server.url), **options) as world:
+                await until(lambda: world.status().attempts >= times, timeout_s=100)
+
+        await reconnect(3)
+        before = census()
+        await reconnect(RECONNECTS)
+        after = await settled_census({**before, "threads": before["threads"] + 4})
+        assert after["tasks"] == before["tasks"]
+        assert after["descriptors"] == before["descriptors"]
+
+
+KILLED = """
+import anyio, sys
+from tests.progressive.gateway.support import RawServer, opened
+from pathlib import Path
+
+async def main():
+    async with opened(RawServer(Path(sys.argv[1])).mount()):
+        print("ready", flush=True)
+        await anyio.sleep_forever()
+
+anyio.run(main)
+"""
+
+
+async def test_the_servers_of_a_killed_process_end(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    async with await anyio.open_process(command, cwd=Path.cwd(), stderr=None) as process:
+        assert process.stdout is not None
+        assert (await process.stdout.receive()).startswith(b"ready")
+        pid = int((tmp_path / "started").read_text())
+        assert is_running(pid)
+        process.kill()
+    await until(lambda: not is_running(pid))
+    assert (tmp_path / "ended").exists()
