@@ -16,17 +16,21 @@ class Display:
     """Lines for people on one stream: coloured and escaped on a terminal, as they are in a pipe.
 
     Colour is left out where the environment has NO_COLOR (no-color.org).
+
+    Attributes:
+        is_terminal: Whether somebody reads it as it is written.
+        has_colour: Whether styles are shown.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._has_colour = self._is_terminal and not os.environ.get("NO_COLOR")
+        self.is_terminal = stream.isatty()
+        self.has_colour = self.is_terminal and not os.environ.get("NO_COLOR")
 
     def text(self, text: str, style: str | None = None) -> str:
         """Return a part of a line, in a style: bold, dim, red, green, yellow or cyan."""
-        shown = _escaped(text) if self._is_terminal else text
-        return f"\x1b[{_SGR[style]}m{shown}\x1b[0m" if self._has_colour and style is not None else shown
+        shown = _escaped(text) if self.is_terminal else text
+        return f"\x1b[{_SGR[style]}m{shown}\x1b[0m" if self.has_colour and style is not None else shown
 
     def line(self, *parts: str) -> None:
         """Write one line of parts made by `text`."""

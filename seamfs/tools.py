@@ -115,7 +115,8 @@ async def _searched(tools: ToolRuntime, query: str) -> dict[str, JsonValue]:
     """Return what a model would be given, through the same call."""
     result = await tools.execute(ToolCall(SEARCH, {"query": query}, id="query"))
     if isinstance(result, ToolFailure):
-        raise BadSettingError(f"--query: {result.message}")
+        # It begins with the name of the argument, which is that of the flag.
+        raise BadSettingError(f"--{result.message}")
     return cast("dict[str, JsonValue]", result.value)
 
 
@@ -141,10 +142,10 @@ def _progress(servers: Sequence[str]) -> Generator[None]:
 
 def _print_table(listing: _Listing, settings: Settings) -> None:
     display = Display(sys.stdout)
-    is_terminal = sys.stdout.isatty()
     # Nothing is cut in a pipe but descriptions, which are as long there as in a search result.
-    text, width_chars = io.StringIO(), None if is_terminal else _PIPE_WIDTH_CHARS
-    console = Console(file=text, force_terminal=is_terminal, width=width_chars, highlight=False)
+    text, width_chars = io.StringIO(), None if display.is_terminal else _PIPE_WIDTH_CHARS
+    colours = "standard" if display.has_colour else None
+    console = Console(file=text, force_terminal=True, color_system=colours, width=width_chars, highlight=False)
     rows = [_row(entry, settings) for entry in listing.tools]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, column_chars in zip(_HEADINGS, _widths(rows, console.width), strict=True):
