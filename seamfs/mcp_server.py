@@ -64,6 +64,9 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
         return _call_result(await _run(ctx, params), structured=structured)
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
+        # A parameter is wanted in a header too of a client that was told so, which is of the tools in the list.
+        if surface is not None:
+            return next((schema.parameters for schema in surface.tools if schema.name == name), None)
         tool = workspace.tools.get(name)
         return None if tool is None else tool.schema().parameters
 

@@ -18,7 +18,6 @@ from pydantic import SecretStr
 
 from progressive import Surface
 from seamfs.config import BadSettingError, PolicyName, Settings, load_settings, mounting_file
-from seamfs.disclosed import disclosed
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
 from seamfs.logs import configure_logging
@@ -101,6 +100,9 @@ async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
             return await run(workspace, None)
         if options.config_file is None:
             _refuse_mounts_of_the_agent(workspace)
+        # Ranking tools and mounting servers takes libraries that a plain server does without.
+        from seamfs.disclosed import disclosed
+
         async with disclosed(workspace.tools, settings) as layer:
 
             async def decide() -> None:

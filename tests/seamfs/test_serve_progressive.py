@@ -116,6 +116,9 @@ async def test_over_http_read_only_and_structured_work_in_the_newest_revision(ro
             listed = [tool.name for tool in (await client.list_tools()).tools]
             await connected(client, "box")
             total = await invoke(client, "mcp__box__add", left=1, right=2)
+            # The list does not have it, so that nobody told the client of the header.
+            located = await client.call_tool("mcp__box__locate", {"region": "eu"})
+    assert text_of(located) == "in eu"
     assert listed == ["describe_tools", "invoke_tool", "read", "search_tools"]
     assert total.structured_content == {"total": 3}
 

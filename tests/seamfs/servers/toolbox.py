@@ -2,13 +2,14 @@
 
 import os
 import sys
+from typing import Annotated
 
 import anyio
 from mcp import types
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 # One pixel.
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -49,6 +50,12 @@ def variable(name: str) -> str:
 def pid() -> str:
     """Tell the process."""
     return str(os.getpid())
+
+
+@server.tool(structured_output=False)
+def locate(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+    """Take a parameter that a client is asked to send in a header as well."""
+    return f"in {region}"
 
 
 @server.tool()
