@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import anyio
 from mcp import Client, MCPError, types
-from mcp.client._transport import TransportStreams
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.types import CONNECTION_CLOSED
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -21,6 +21,9 @@ from progressive.gateway._stdio import stdio_transport
 from progressive.gateway._wire import Tap
 from progressive.gateway.mounts import HttpMount, Mount, StdioMount
 from progressive.gateway.options import GatewayOptions
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
 
 __all__ = ["Changes", "connected", "follow", "is_handshake", "ping", "subscribe"]
 
@@ -66,7 +69,15 @@ async def connected(
             case HttpMount():
                 transport = http_transport(mount, options, ending=ending)
         async with transport as (incoming, outgoing):
-            taps.append(Tap(incoming, ending=ending, on_change=changes.notice, has_headers=is_http))
+            taps.append(
+                Tap(
+                    incoming,
+                    ending=ending,
+                    on_change=changes.notice,
+                    has_headers=is_http,
+                    tools_max=options.tools_max,
+                )
+            )
             yield taps[0], outgoing
 
     info = types.Implementation(name="seamfs", version=version("seamfs"))

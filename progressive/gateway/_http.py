@@ -8,23 +8,24 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import httpx2
-from mcp.client._transport import ReadStream, WriteStream
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
 
 from progressive.gateway._ending import Ending
-from progressive.gateway._pace import Pace
+from progressive.gateway._pace import Pace, effort
 from progressive.gateway._wire import message_of
 from progressive.gateway.mounts import HttpMount, revealed
 from progressive.gateway.options import GatewayOptions
 
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
 __all__ = ["http_transport"]
 
 _CONNECT_TIMEOUT_S = 30.0
-_PACE_UNIT_BYTES = 16_384
 # A call is given up by its own timeout; this one only keeps what nobody waits for from staying for good.
 _ANSWER_SLACK_S = 10.0
 _BREAK = b"\n"
@@ -33,7 +34,7 @@ _BREAK = b"\n"
 @asynccontextmanager
 async def http_transport(
     mount: HttpMount, options: GatewayOptions, *, ending: Ending
-) -> AsyncGenerator[tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
+) -> AsyncGenerator[TransportStreams]:
     """Reach the server of a mount."""
     context = await anyio.to_thread.run_sync(_certificates)
     guarded = _GuardedTransport(httpx2.AsyncHTTPTransport(verify=context), mount, options, ending)
@@ -122,10 +123,11 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
             body += chunk
             if len(body) > self._options.message_bytes_max:
                 raise self._too_large()
-        await self._pace.spend(1 + len(body) / _PACE_UNIT_BYTES)
+        whole = bytes(body)
+        await self._pace.spend(effort(whole))
         if kind == "application/json" and response.is_success:
-            self._check(bytes(body))
-        yield bytes(body)
+            self._check(whole)
+        yield whole
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
         """Yield one event after the other, each looked at before the SDK, whose reports of faults take their time."""
@@ -143,9 +145,10 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
                 if size_bytes > self._options.message_bytes_max:
                     raise self._too_large()
                 if not line:
-                    await self._pace.spend(1 + size_bytes / _PACE_UNIT_BYTES)
+                    event = _BREAK.join((*lines, b""))
+                    await self._pace.spend(effort(event))
                     self._check_event(lines)
-                    yield _BREAK.join((*lines, b""))
+                    yield event
                     lines, size_bytes = [], 0
             started += rest
             if size_bytes + len(started) > self._options.message_bytes_max:

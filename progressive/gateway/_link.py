@@ -81,6 +81,7 @@ class Link:
         # A server that says nothing to a method it does not know costs ten seconds each time it is asked.
         self._mode = "auto"
         self._ending = Ending()
+        self._attempting: anyio.CancelScope | None = None
         self._closing = anyio.Event()
         self.settled = anyio.Event()
 
@@ -100,6 +101,8 @@ class Link:
         """Let `run` come to its end."""
         self._closing.set()
         self._ending.seal("the gateway was closed")
+        if self._state == "connecting" and self._attempting is not None:
+            self._attempting.cancel()
 
     async def run(self) -> None:
         """Connect, again and again, until closed; then no tool of the server is left."""
@@ -117,12 +120,13 @@ class Link:
         self._attempts += 1
         self._ending = Ending()
         fault: Exception = ConnectionError("the server closed the connection")
-        with anyio.CancelScope(deadline=anyio.current_time() + self._options.connect_timeout_s) as scope:
+        deadline_s = anyio.current_time() + self._options.connect_timeout_s
+        with anyio.CancelScope(deadline=deadline_s) as self._attempting:
             try:
-                await self._hold(scope, self._ending)
+                await self._hold(self._attempting, self._ending)
             except Exception as error:  # noqa: BLE001 - whatever a foreign server brings about concerns its mount alone
                 fault = error
-        if scope.cancelled_caught:
+        if self._attempting.cancelled_caught:
             # While closing there is a reason already, which stays.
             self._ending.seal(f"the server was not ready within {self._options.connect_timeout_s:g} s")
         if self._state == "connecting":

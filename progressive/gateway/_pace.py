@@ -6,9 +6,16 @@ import time
 
 import anyio
 
-__all__ = ["Breather", "Pace"]
+__all__ = ["Breather", "Pace", "effort"]
 
 _SLICE_S = 0.001
+_UNIT_BYTES = 16_384
+_UNIT_CONTAINERS = 1_000
+
+
+def effort(message: bytes) -> float:
+    """Return what it takes to read a message, as how many small ones: objects and arrays cost more than text."""
+    return 1 + len(message) / _UNIT_BYTES + (message.count(b"{") + message.count(b"[")) / _UNIT_CONTAINERS
 
 
 class Pace:

@@ -9,8 +9,7 @@ from mcp import types
 from pydantic import JsonValue
 
 from progressive.gateway._text import cleaned
-from tool_runtime import JsonObject, MediaBlock, TextBlock, ToolError
-from tool_runtime.results import ContentBlock, RuntimeCode
+from tool_runtime import ContentBlock, JsonObject, MediaBlock, RuntimeCode, TextBlock, ToolError
 
 __all__ = ["ERROR_KEY", "content_of", "failure_of", "value_of"]
 

@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from progressive.gateway._ending import Ending
-from progressive.gateway._pace import Pace
+from progressive.gateway._pace import Pace, effort
 from progressive.gateway._process import ServerProcess
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._text import one_line
@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 # So many messages may wait for a server that reads slowly before their senders wait too.
 _OUTGOING_MAX = 64
-_PACE_UNIT_BYTES = 16_384
 # Some servers print a banner before they speak the protocol.
 _MALFORMED_LINES_MAX = 100
 _LAST_WORDS_S = 0.5
@@ -139,7 +138,7 @@ class _Lines:
 
     async def _take(self, line: bytes, sink: MemoryObjectSendStream[SessionMessage]) -> bool:
         """Hand a line on; return whether to go on reading."""
-        await self._pace.spend(1 + len(line) / _PACE_UNIT_BYTES)
+        await self._pace.spend(effort(line))
         if not line.strip():
             return True
         try:

@@ -14,10 +14,9 @@ from progressive.gateway._results import content_of, failure_of, value_of
 from progressive.gateway._secrets import Secrets
 from progressive.gateway.codes import GatewayCode
 from progressive.gateway.options import GatewayOptions
-from tool_runtime import JsonObject, TextBlock, Tool, ToolContext, ToolError, ToolSuccess
+from tool_runtime import ContentBlock, JsonObject, RuntimeCode, TextBlock, Tool, ToolContext, ToolError, ToolSuccess
 from tool_runtime.payload import NotJsonError, encode
 from tool_runtime.problems import MismatchError
-from tool_runtime.results import ContentBlock, RuntimeCode
 
 __all__ = ["Caller", "ToolMaker"]
 

@@ -64,7 +64,9 @@ class Tap:
     knows when the connection has ended.
     """
 
-    def __init__(self, incoming: Incoming, *, ending: Ending, on_change: Callable[[], None], has_headers: bool) -> None:
+    def __init__(
+        self, incoming: Incoming, *, ending: Ending, on_change: Callable[[], None], has_headers: bool, tools_max: int
+    ) -> None:
         """Read from a transport.
 
         Args:
@@ -73,11 +75,13 @@ class Tap:
             on_change: Called for every notice that the list of tools has changed.
             has_headers: The transport has HTTP headers, which parameters may ask to be copied into; the SDK does that
                 for tools that it has seen.
+            tools_max: How many tools of a page are looked at.
         """
         self._incoming = incoming
         self._ending = ending
         self._on_change = on_change
         self._has_headers = has_headers
+        self._tools_max = tools_max
         self._pages: dict[int, Page] = {}
         self._pages_seen = 0
 
@@ -140,7 +144,7 @@ class Tap:
         self._pages[self._pages_seen] = page
         # A list that nobody came for, such as the answer to a request that was given up.
         self._pages.pop(self._pages_seen - _PAGES_KEPT_MAX, None)
-        result["tools"] = [bare for tool in page if (bare := self._bare(tool)) is not None]
+        result["tools"] = [bare for tool in page[: self._tools_max] if (bare := self._bare(tool)) is not None]
         result["_meta"] = {_PAGE_KEY: self._pages_seen}
 
     def _bare(self, tool: JsonValue) -> JsonObject | None:

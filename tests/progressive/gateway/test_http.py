@@ -78,8 +78,9 @@ def sdk() -> Generator[SdkServer]:
 async def test_tools_of_a_server_made_with_the_sdk_can_be_called(sdk: SdkServer) -> None:
     await sdk.ready()
     async with opened(HttpMount(name="web", url=sdk.url)) as world:
-        assert world.names == [f"mcp__web__{name}" for name in ("add", "fail", "grow", "pid", "shout")]
+        assert world.names == [f"mcp__web__{name}" for name in ("add", "fail", "grow", "pid", "shout", "where")]
         assert await world.value("mcp__web__add", left=1, right=2) == {"total": 3}
+        assert await world.value("mcp__web__where", region="eu") == {"result": "eu eu"}
         assert (await world.failure("mcp__web__fail")).code == "TOOL_FAILED"
         assert await world.value("mcp__web__grow", name="grown") == {"result": "grown"}
         await until(lambda: "mcp__web__grown" in world.names)

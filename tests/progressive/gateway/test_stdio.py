@@ -11,9 +11,9 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
-from progressive.gateway import StdioMount
+from progressive.gateway import Gateway, GatewayOptions, StdioMount
 from tests.progressive.gateway.support import SERVERS, RawServer, definition, is_running, opened, until
-from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure
+from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure, ToolRuntime
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> RawServer:
 async def test_tools_of_a_server_made_with_the_sdk_can_be_called() -> None:
     mount = StdioMount(name="sdk", command=(sys.executable, str(SERVERS / "sdk_server.py")))
     async with opened(mount) as world:
-        assert world.names == [f"mcp__sdk__{name}" for name in ("add", "fail", "grow", "pid", "shout")]
+        assert world.names == [f"mcp__sdk__{name}" for name in ("add", "fail", "grow", "pid", "shout", "where")]
         tool = world.runtime.get("mcp__sdk__add")
         assert tool is not None
         assert tool.description == "Add two numbers."
@@ -170,6 +170,26 @@ async def test_a_silent_server_is_given_up_after_the_timeout(tmp_path: Path) -> 
     server = RawServer(tmp_path / "raw", "silent")
     async with opened(server.mount(), connect_timeout_s=0.5, backoff_initial_s=60.0, backoff_max_s=60.0) as world:
         assert world.status().reason == "the server was not ready within 0.5 s"
+
+
+async def test_closing_does_not_wait_for_a_server_that_is_not_ready(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw", "silent")
+    runtime = ToolRuntime()
+    gateway = Gateway(runtime, [server.mount()], GatewayOptions(stop_grace_s=0.1))
+    with anyio.fail_after(5):
+        async with gateway.opened():
+            await gateway.settled(0.05)
+            assert gateway.status()[0].state == "connecting"
+            await until(lambda: server.notes("started") != [])
+    assert not is_running(int(server.notes("started")[0]))
+
+
+async def test_a_connection_that_lasted_ends_the_backing_off(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw", "die-after-list")
+    options: dict[str, Any] = {"backoff_initial_s": 0.001, "backoff_max_s": 600.0, "stable_after_s": 1e-9}
+    async with opened(server.mount(), **options) as world:
+        # Without an end to it, the twentieth wait would be of minutes.
+        await until(lambda: world.status().attempts >= 25)
 
 
 @pytest.mark.parametrize(

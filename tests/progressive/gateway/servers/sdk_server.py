@@ -39,6 +39,12 @@ async def grow(name: str, ctx: Context) -> str:
 
 
 @server.tool()
+def where(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})], ctx: Context) -> str:
+    """Tell what was sent as a header."""
+    return f"{region} {(ctx.headers or {}).get('mcp-param-region')}"
+
+
+@server.tool()
 def fail() -> str:
     """Fail."""
     raise ValueError("it went wrong")
