@@ -45,3 +45,16 @@ def test_debug_tells_everything_still_on_one_line_each(capsys: pytest.CaptureFix
     assert len(lines) == 3
     assert json.loads(lines[1])["event"] == "bad line 'SECRET'"
     assert "the file says SECRET" in json.loads(lines[2])["traceback"]
+
+
+def test_the_gateway_tells_which_server_is_gone_and_why_but_no_exception(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(verbose=False)
+    logger = logging.getLogger("progressive.gateway._link")
+    logger.warning("mount %s: not connected: %s", "box", "there is no command 'x'")
+    try:
+        raise_with_content()
+    except RuntimeError:
+        logger.exception("mount %s failed", "SECRET")
+    told, failed = (json.loads(line)["event"] for line in capsys.readouterr().err.splitlines())
+    assert told == "mount box: not connected: there is no command 'x'"
+    assert failed == "mount %s failed"
