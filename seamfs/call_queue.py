@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from tool_runtime import ToolCall, ToolResult, ToolRuntime
-from tool_runtime.scheduler import Keyed, Lane, Shared
+from tool_runtime.scheduler import Lane, may_overlap
 
 __all__ = ["CallQueue"]
 
@@ -30,7 +30,7 @@ class CallQueue:
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one call when its time has come. Cancelling it lets those behind it go on."""
         entry = _Entry(self._tools.lane(call))
-        earlier = [other for other in self._unfinished if not _may_overlap(other.lane, entry.lane)]
+        earlier = [other for other in self._unfinished if not may_overlap(other.lane, entry.lane)]
         self._unfinished.append(entry)
         try:
             for other in earlier:
@@ -39,13 +39,3 @@ class CallQueue:
         finally:
             self._unfinished.remove(entry)
             entry.done.set()
-
-
-def _may_overlap(one: Lane, other: Lane) -> bool:
-    match one, other:
-        case Shared(), Shared():
-            return True
-        case Keyed(key), Keyed(other_key):
-            return key != other_key
-        case _:
-            return False

@@ -13,7 +13,7 @@ from tool_runtime.pipeline import Pipeline, Submission
 from tool_runtime.prompt import SystemPrompt
 from tool_runtime.registry import Registry
 from tool_runtime.results import ToolError, ToolResult
-from tool_runtime.scheduler import ALONE, SHARED, Keyed, Lane, run_in_lanes
+from tool_runtime.scheduler import ALONE, Alone, Keyed, Lane, Shared, run_in_lanes
 from tool_runtime.scopes import Disposer, ScopeId, ScopeTree
 from tool_runtime.tool import Tool, ToolCall, ToolContext, ToolSchema
 
@@ -174,6 +174,6 @@ class ToolRuntime:
 
 def _lane_of(tool: Tool[Any], args: object) -> Lane:
     if tool.concurrency_safe(args):
-        return SHARED
+        return Shared(tool.domain)
     key = tool.concurrency_key(args)
-    return ALONE if key is None else Keyed(key)
+    return Alone(tool.domain) if key is None else Keyed(key, tool.domain)

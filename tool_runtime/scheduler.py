@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import anyio
 
-__all__ = ["ALONE", "SHARED", "Alone", "Keyed", "Lane", "Shared", "run_in_lanes"]
+__all__ = ["ALONE", "Alone", "Keyed", "Lane", "Shared", "may_overlap", "run_in_lanes"]
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -18,23 +18,44 @@ ResultT = TypeVar("ResultT")
 class Shared:
     """May overlap with other shared calls."""
 
+    domain: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
     """May overlap with keyed calls of another key; those of the same key keep their order."""
 
     key: str
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
     """Overlaps with nothing, and nothing moves across it."""
 
+    domain: str = ""
+
 
 Lane: TypeAlias = Shared | Keyed | Alone
 
-SHARED: Final = Shared()
 ALONE: Final = Alone()
+
+
+def may_overlap(one: Lane, other: Lane) -> bool:
+    """Tell whether two calls that arrive one by one may run at the same time.
+
+    Calls of different domains may: a client that sends them together does not want one to wait for the other. (The
+    calls of a turn all come at once, and there the order of the model counts: see `run_in_lanes`.)
+    """
+    if one.domain != other.domain:
+        return True
+    match one, other:
+        case Shared(), Shared():
+            return True
+        case Keyed(key), Keyed(other_key):
+            return key != other_key
+        case _:
+            return False
 
 
 async def run_in_lanes(

@@ -143,6 +143,8 @@ class Tool(Generic[ArgsT]):
         render: Pure; what the model is shown of a value.
         concurrency_safe: Whether a call may overlap with other safe calls of its turn.
         concurrency_key: What an unsafe call works on: calls with different keys may overlap, None overlaps with none.
+        domain: What its calls have to do with at all, such as one server: calls of another domain that arrive on their
+            own never wait for them.
         delegates_to: Name and arguments of the call that a call stands for; it is then scheduled as that one.
         timeout_s: Bound on the body, in seconds.
         not_unicode_code: Code of the refusal when a text among the arguments holds a lone surrogate.
@@ -164,6 +166,7 @@ class Tool(Generic[ArgsT]):
     render: Callable[[ArgsT, JsonValue], Sequence[ContentBlock]]
     concurrency_safe: Callable[[ArgsT], bool] = _never
     concurrency_key: Callable[[ArgsT], str | None] = _nothing
+    domain: str = ""
     delegates_to: Callable[[ArgsT], tuple[str, Mapping[str, JsonValue]] | None] = _nothing
     timeout_s: float | None = None
     not_unicode_code: str = RuntimeCode.INVALID_ARGS.value

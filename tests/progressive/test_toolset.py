@@ -18,7 +18,7 @@ from tool_runtime import (
     ToolRuntime,
     ToolSuccess,
 )
-from tool_runtime.scheduler import ALONE, SHARED
+from tool_runtime.scheduler import ALONE, Shared
 
 pytestmark = pytest.mark.anyio
 
@@ -208,7 +208,7 @@ async def test_only_names_of_the_catalog_are_invoked(arguments: JsonObject, code
 async def test_an_invocation_is_scheduled_as_its_target() -> None:
     runtime = disclosed(*numbered(1))
     runtime.register(safe := plain_tool("safe", concurrency_safe=True))
-    assert runtime.lane(ToolCall("invoke_tool", {"name": safe.name, "arguments": {}}, id="c")) == SHARED
+    assert runtime.lane(ToolCall("invoke_tool", {"name": safe.name, "arguments": {}}, id="c")) == Shared()
     assert runtime.lane(ToolCall("invoke_tool", {"name": "tool_000", "arguments": {}}, id="c")) == ALONE
     assert runtime.lane(ToolCall("invoke_tool", {"name": "invoke_tool", "arguments": {}}, id="c")) == ALONE
 

@@ -4,12 +4,12 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-from fs_core.testing.memory import MemoryStore
+from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs.call_queue import CallQueue
 from seamfs.config import Settings
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
-from tool_runtime import ToolCall, ToolSuccess
+from tool_runtime import JsonObject, Tool, ToolCall, ToolContext, ToolSuccess
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +100,34 @@ async def test_a_cancelled_call_lets_those_behind_it_go_on() -> None:
             await backend.cancelled.wait()
             backend.gate.set()
     assert bench.done == ["a=second"]
+
+
+async def test_a_call_that_hangs_elsewhere_holds_up_no_file() -> None:
+    workspace = Workspace(MemoryBackend(MemoryStore()), settings=Settings())
+    hanging, release = anyio.Event(), anyio.Event()
+
+    async def hang(_arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        hanging.set()
+        await release.wait()
+        return None
+
+    workspace.tools.register(
+        Tool[JsonObject](
+            name="mcp__srv__hang",
+            description="Hangs.",
+            parameters={"type": "object"},
+            output={},
+            execute=hang,
+            render=lambda _, _value: [],
+            concurrency_key=lambda _: "mcp__srv",
+            domain="mcp__srv",
+        )
+    )
+    queue = CallQueue(workspace.tools, owner=workspace.session())
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(queue.run, ToolCall("mcp__srv__hang", {}, id="1"))
+            await hanging.wait()
+            for call in (write("a", "first"), read("a"), write("a", "second")):
+                assert isinstance(await queue.run(call), ToolSuccess)
+            release.set()

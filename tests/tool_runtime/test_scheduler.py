@@ -12,9 +12,9 @@ from pydantic import BaseModel, JsonValue
 
 from tests.tool_runtime.toolkit import Echo, call, echo_tool, failure, show, success
 from tool_runtime import AbortSignal, Tool, ToolCall, ToolContext, ToolResult, ToolRuntime
-from tool_runtime.scheduler import ALONE, SHARED, Alone, Keyed, Lane, Shared, run_in_lanes
+from tool_runtime.scheduler import ALONE, Alone, Keyed, Lane, Shared, may_overlap, run_in_lanes
 
-lanes = st.one_of(st.just(SHARED), st.just(ALONE), st.sampled_from("abc").map(Keyed))
+lanes = st.one_of(st.just(Shared()), st.just(ALONE), st.sampled_from("abc").map(Keyed))
 
 
 @dataclass
@@ -47,7 +47,7 @@ async def traced(chosen: list[tuple[Lane, int]], overlap_max: int) -> tuple[Trac
     return trace, results
 
 
-def may_overlap(one: Lane, other: Lane) -> bool:
+def overlap_in_a_turn(one: Lane, other: Lane) -> bool:
     match one, other:
         case Shared(), Shared():
             return True
@@ -67,7 +67,7 @@ def test_only_what_may_overlap_overlaps_and_results_keep_model_order(
     assert results == [-index for index in range(len(chosen))]
     assert trace.most <= overlap_max
     for one, other in trace.overlaps:
-        assert may_overlap(trace.lanes[one], trace.lanes[other])
+        assert overlap_in_a_turn(trace.lanes[one], trace.lanes[other])
     for one, other in conflicting_pairs(trace.lanes):
         assert trace.finished.index(one) < trace.finished.index(other)
         assert trace.started.index(one) < trace.started.index(other)
@@ -76,7 +76,7 @@ def test_only_what_may_overlap_overlaps_and_results_keep_model_order(
 def conflicting_pairs(chosen: list[Lane]) -> Iterator[tuple[int, int]]:
     """Yield pairs whose order counts: both of one key, or of different kinds, or with one that runs alone."""
     for other in range(len(chosen)):
-        yield from ((one, other) for one in range(other) if not may_overlap(chosen[one], chosen[other]))
+        yield from ((one, other) for one in range(other) if not overlap_in_a_turn(chosen[one], chosen[other]))
 
 
 @pytest.mark.anyio
@@ -84,7 +84,7 @@ async def test_the_lane_of_a_call_is_asked_only_when_its_group_starts() -> None:
     done: list[int] = []
 
     def lane_of(index: int) -> Lane:
-        return SHARED if len(done) == index else ALONE
+        return Shared() if len(done) == index else ALONE
 
     async def run(index: int) -> int:
         done.append(index)
@@ -283,7 +283,7 @@ def test_the_lane_of_one_call_can_be_asked_for() -> None:
     runtime.register(echo_tool(concurrency_key=lambda args: args.text))
     runtime.register(echo_tool(concurrency_safe=lambda _args: True), scope)
     assert runtime.lane(call(text="a")) == Keyed("a")
-    assert runtime.lane(call(text="a"), scope=scope) == SHARED
+    assert runtime.lane(call(text="a"), scope=scope) == Shared()
     assert runtime.lane(call(times="x")) == runtime.lane(call("nope")) == ALONE
 
 
@@ -336,3 +336,24 @@ async def test_a_call_that_delegates_to_nothing_known_or_to_itself_runs_alone() 
         itself = {"name": "forward", "arguments": itself}
     results = await runtime.run_turn([forward("a", name="nope"), ToolCall("forward", itself, "c2")])
     assert [failure(result).code for result in results] == ["UNKNOWN_TOOL", "UNKNOWN_TOOL"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may"),
+    [
+        (Shared(), Shared(), True),
+        (Shared(), Keyed("a"), False),
+        (Keyed("a"), Keyed("b"), True),
+        (Keyed("a"), Keyed("a"), False),
+        (Alone(), Shared(), False),
+        (Alone("server"), Alone(), True),
+        (Keyed("a", "server"), Shared(), True),
+        (Keyed("a", "server"), Keyed("a"), True),
+        (Keyed("a", "server"), Shared("server"), False),
+    ],
+)
+def test_calls_that_arrive_one_by_one_overlap_by_lane_within_a_domain_and_always_between_two(
+    one: Lane, other: Lane, *, may: bool
+) -> None:
+    assert may_overlap(one, other) is may
+    assert may_overlap(other, one) is may
