@@ -107,9 +107,11 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
     def _note(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        if request.method != "POST":
+            return
         status = response.status_code
         self._ending.hint = "" if status < HTTPStatus.BAD_REQUEST else f"it answered with HTTP status {status}"
-        if status == HTTPStatus.NOT_FOUND and request.method == "POST" and "mcp-session-id" in request.headers:
+        if status == HTTPStatus.NOT_FOUND and "mcp-session-id" in request.headers:
             self._is_session_gone = True
             self._ending.seal("the server no longer knows the session")
 

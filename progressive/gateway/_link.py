@@ -38,6 +38,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 _random = SystemRandom()
 
 _MESSAGE_CHARS_MAX = 1_000
+_CLOSED = ConnectionError("the server closed the connection")
 # The SDK may have more to tell of the calls in flight than that the connection has ended.
 _LAST_ANSWERS_S = 0.2
 
@@ -75,6 +76,7 @@ class Link:
         self._live: Live | None = None
         self._state: MountState = "connecting"
         self._reason = ""
+        self._reason_logged = ""
         self._attempts = 0
         self._failures = 0
         self._retry_at_s: float | None = None
@@ -119,7 +121,7 @@ class Link:
         self._state = "connecting"
         self._attempts += 1
         self._ending = Ending()
-        fault: Exception = ConnectionError("the server closed the connection")
+        fault: Exception = _CLOSED
         deadline_s = anyio.current_time() + self._options.connect_timeout_s
         with anyio.CancelScope(deadline=deadline_s) as self._attempting:
             try:
@@ -132,6 +134,10 @@ class Link:
         if self._state == "connecting":
             self._mode = "auto"
         self._fall(reason_of(fault, self._ending, self._secrets))
+        self.settled.set()
+        if self._reason != self._reason_logged and not self._closing.is_set():
+            self._reason_logged = self._reason
+            logger.warning("mount %s: not connected: %s", self._mount.name, self._reason)
 
     async def _hold(self, scope: anyio.CancelScope, ending: Ending) -> None:
         """Connect, and stay so until the end; the deadline of the scope bounds the beginning and the end."""
@@ -142,18 +148,25 @@ class Link:
             listing = await read_list(live.client, live.tap, self._options, self._mount.name)
             scope.deadline = float("inf")
             await self._shelf.arrange(listing.tools, unread=listing.unread)
-            self._rise(live)
-            for job in self._jobs(live, changes):
-                live.tasks.start_soon(self._run_job, job, ending)
-            started_s = anyio.current_time()
-            await ending.wait()
-            if anyio.current_time() - started_s >= self._options.stable_after_s:
-                self._failures = 0
-            self._fall(reason_of(ConnectionError("the server closed the connection"), ending, self._secrets))
+            await self._stay(live, changes)
             scope.deadline = anyio.current_time() + self._options.close_timeout_s
             with anyio.move_on_after(_LAST_ANSWERS_S):
                 await live.drained()
             live.tasks.cancel_scope.cancel()
+
+    async def _stay(self, live: Live, changes: Changes) -> None:
+        """Serve calls until the connection ends."""
+        for job in self._jobs(live, changes):
+            live.tasks.start_soon(self._run_job, job, live.ending)
+        self._rise(live)
+        started_s = anyio.current_time()
+        try:
+            await live.ending.wait()
+        finally:
+            # Also when the SDK cancels it: from here on the connection takes no more calls.
+            if anyio.current_time() - started_s >= self._options.stable_after_s:
+                self._failures = 0
+            self._fall(reason_of(_CLOSED, live.ending, self._secrets))
 
     def _jobs(self, live: Live, changes: Changes) -> Iterator[Job]:
         """Yield what goes on beside the calls."""
@@ -189,7 +202,7 @@ class Link:
             return
         self._live = live
         self._state = "connected"
-        self._reason = ""
+        self._reason = self._reason_logged = ""
         self._mode = "legacy" if is_handshake(live.client) else "auto"
         self.settled.set()
         logger.info(
@@ -199,10 +212,7 @@ class Link:
     def _fall(self, reason: str) -> None:
         self._live = None
         self._state = "waiting"
-        if reason != self._reason and not self._closing.is_set():
-            logger.warning("mount %s: not connected: %s", self._mount.name, reason)
         self._reason = reason
-        self.settled.set()
 
     async def _call(self, definition: Definition, arguments: JsonObject) -> types.CallToolResult:
         live = self._live

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 from mcp import Client, MCPError, types
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from pydantic import ValidationError
 
 from progressive.gateway._definitions import Definition
@@ -69,11 +69,13 @@ class Live:
                 raise ToolError(GatewayCode.TOOL_UNAVAILABLE, message, retryable=True)
             case MCPError() as error if self.ending.is_over or error.code == CONNECTION_CLOSED:
                 raise self._lost(definition) from error
+            case MCPError() as error if error.code == PARSE_ERROR:
+                raise self._unreadable(error.error.message) from error
             case MCPError() as error:
-                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self._server}: {error.error.message}")
+                hint = f"; {self.ending.hint}" if self.ending.hint else ""
+                raise ToolError(RuntimeCode.TOOL_FAILED, f"{self._server}: {error.error.message}{hint}")
             case ValidationError() as error:
-                message = f"{self._server}: the answer is not one that the protocol allows; it may have taken effect"
-                raise ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, message) from error
+                raise self._unreadable("the answer is not one that the protocol allows") from error
             case error:
                 raise ToolError(RuntimeCode.TOOL_FAILED, f"{self._server}: {type(error).__name__}: {error}") from error
 
@@ -88,6 +90,9 @@ class Live:
         return ToolError(
             GatewayCode.TOOL_UNAVAILABLE, message, retryable=annotations.read_only or annotations.idempotent
         )
+
+    def _unreadable(self, why: str) -> ToolError:
+        return ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, f"{self._server}: {why}; the call may have taken effect")
 
     async def _outcome(self, call: _Call) -> types.CallToolResult | Exception | None:
         """Return what comes of a call, None if the connection ends first.

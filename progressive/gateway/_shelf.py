@@ -94,14 +94,14 @@ class Shelf:
             # Such a definition stays as bad as it is, so it is not looked at again.
             self._refused[origin] = print_
             self._remove(name)
-            self._log_once(origin, "has no definition that can be used", error)
+            self._log_once(origin, error)
             return
         self._refused.pop(origin, None)
         self._remove(name)
         try:
             dispose = self._runtime.register(tool)
         except DuplicateNameError as error:
-            self._log_once(origin, "is left out", error)
+            self._log_once(origin, error)
             return
         self._entries[name] = _Entry(origin, print_, tool, dispose)
 
@@ -110,14 +110,13 @@ class Shelf:
         if entry is not None:
             entry.dispose()
 
-    def _log_once(self, origin: str, what: str, error: ValueError) -> None:
+    def _log_once(self, origin: str, error: ValueError) -> None:
         if origin in self._logged or len(self._logged) >= self._options.tools_max:
             return
         self._logged.add(origin)
         logger.warning(
-            "mount %s: tool %r %s: %s",
+            "mount %s: tool %r is left out: %s",
             self._server,
             one_line(origin, _LOGGED_CHARS_MAX),
-            what,
             one_line(str(error), _LOGGED_CHARS_MAX),
         )

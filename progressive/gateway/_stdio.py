@@ -12,13 +12,14 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
+from mcp.types.jsonrpc import JSONRPCMessage
 
 from progressive.gateway._ending import Ending
 from progressive.gateway._pace import Pace, effort
 from progressive.gateway._process import ServerProcess
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._text import one_line
-from progressive.gateway._wire import message_of
+from progressive.gateway._wire import message_of, refusal_of
 from progressive.gateway.mounts import StdioMount
 from progressive.gateway.options import GatewayOptions
 
@@ -32,6 +33,8 @@ _OUTGOING_MAX = 64
 _MALFORMED_LINES_MAX = 100
 _LAST_WORDS_S = 0.5
 _STDERR_CHARS_MAX = 300
+# More than is shown, so that no secret is cut in two before it is hidden.
+_STDERR_BYTES_MAX = 4_096
 _STDERR_LINES_PER_CHUNK_MAX = 20
 _STDERR_CHUNKS_PER_S = 200
 
@@ -78,11 +81,8 @@ class _Stderr:
         pace = Pace(_STDERR_CHUNKS_PER_S)
         started = b""
         while chunk := await self._process.read(self._process.stderr):
-            *lines, started = (started + chunk).split(b"\n")
-            # A line without an end is shown in the pieces it comes in.
-            if len(started) > _STDERR_CHARS_MAX:
-                lines.append(started)
-                started = b""
+            *lines, started = (started + chunk).replace(b"\r", b"\n").split(b"\n")
+            started = started[:_STDERR_BYTES_MAX]
             self._take(lines)
             await pace.spend(1)
         self._take([started])
@@ -90,8 +90,8 @@ class _Stderr:
 
     def _take(self, lines: list[bytes]) -> None:
         for line in lines[-_STDERR_LINES_PER_CHUNK_MAX:]:
-            text = self._secrets.hidden_in(line[: _STDERR_CHARS_MAX * 4].decode("utf-8", "replace"))
-            if text := one_line(text, _STDERR_CHARS_MAX):
+            text = one_line(line[:_STDERR_BYTES_MAX].decode("utf-8", "replace"), _STDERR_BYTES_MAX)
+            if text := one_line(self._secrets.hidden_in(text), _STDERR_CHARS_MAX):
                 self.last_line = text
                 logger.debug("mount %s: stderr: %s", self._server, text)
 
@@ -141,18 +141,22 @@ class _Lines:
         await self._pace.spend(effort(line))
         if not line.strip():
             return True
+        message = self._message(line)
+        if message is not None:
+            try:
+                await sink.send(SessionMessage(message))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._ending.seal("the connection was closed")
+        return not self._ending.is_over
+
+    def _message(self, line: bytes) -> JSONRPCMessage | None:
         try:
-            message = message_of(line)
-        except ValueError:
+            return message_of(line)
+        except ValueError as error:
             self._malformed += 1
             if self._malformed > _MALFORMED_LINES_MAX:
                 self._ending.seal(f"the server sent {self._malformed} lines that are no JSON-RPC messages")
-            return not self._ending.is_over
-        try:
-            await sink.send(SessionMessage(message))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._ending.seal("the connection was closed")
-        return not self._ending.is_over
+            return refusal_of(line, error)
 
     def _is_too_long(self, line: bytes | bytearray) -> bool:
         if len(line) <= self._bytes_max:

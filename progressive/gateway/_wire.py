@@ -6,12 +6,14 @@ holds up the event loop. Here the definitions are taken out of the message; the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, cast
 
 import anyio
 from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, ErrorData
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -19,7 +21,7 @@ from pydantic_core import from_json
 from progressive.gateway._ending import Ending
 from tool_runtime import JsonObject
 
-__all__ = ["Incoming", "Page", "Tap", "message_of"]
+__all__ = ["Incoming", "Page", "Tap", "message_of", "refusal_of"]
 
 _PAGE_KEY: Final = "seamfs/page"
 _PAGES_KEPT_MAX: Final = 8
@@ -48,13 +50,30 @@ def message_of(line: bytes) -> JSONRPCMessage:
     Raises:
         ValueError: There is none in it.
     """
-    raw: object = from_json(line, allow_inf_nan=False, cache_strings="keys")
+    raw: object = from_json(line, cache_strings="keys")
     if not isinstance(raw, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - one kind of error for all that a line can be instead
     fields = cast("dict[str, Any]", raw)
     if "method" in fields:
         return (JSONRPCRequest if "id" in fields else JSONRPCNotification).model_validate(fields)
     return (JSONRPCError if "error" in fields else JSONRPCResponse).model_validate(fields)
+
+
+def refusal_of(line: bytes, fault: ValueError) -> JSONRPCError | None:
+    """Return an error in place of an answer that cannot be read, so that nobody waits for it; None if it is no answer.
+
+    The reader of the standard library takes what the strict one does not, such as lone surrogates.
+    """
+    try:
+        raw: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    fields = cast("dict[str, object]", raw) if isinstance(raw, dict) else {}
+    request_id = fields.get("id")
+    if "method" in fields or not isinstance(request_id, int | str):
+        return None
+    message = f"the answer cannot be read: {str(fault).splitlines()[0]}"
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=message))
 
 
 class Tap:

@@ -89,7 +89,7 @@ async def test_what_cannot_be_used_is_skipped_counted_and_logged_once(
             await fixture.arrange(*listed, unread=10)
     assert fixture.names == ["mcp__s__good"]
     assert fixture.shelf.skipped == 16
-    assert [record.getMessage().partition(" has ")[0] for record in caplog.records] == [
+    assert [record.getMessage().partition(" is left out: ")[0] for record in caplog.records] == [
         "mount s: tool 'no schema'",
         "mount s: tool 'bad'",
     ]

@@ -322,6 +322,23 @@ async def test_a_malformed_result_fails_the_call(server: RawServer) -> None:
         assert "may have taken effect" in failure.message
 
 
+async def test_an_answer_that_is_no_unicode_fails_the_call_at_once(server: RawServer) -> None:
+    server.lists(tools("reply"))
+    async with opened(server.mount(), call_timeout_s=600.0) as world:
+        # A lone surrogate cannot be sent to the server; it makes one of an escape that it is sent as text.
+        failure = await world.failure("mcp__raw__reply", result={"content": [], "escape": "\\ud800"})
+        assert failure.code == "INVALID_TOOL_OUTPUT"
+        assert failure.message.startswith("raw: the answer cannot be read: ")
+
+
+async def test_a_number_that_is_none_fails_the_call(server: RawServer) -> None:
+    server.lists(tools("reply"))
+    async with opened(server.mount()) as world:
+        failure = await world.failure("mcp__raw__reply", result={"content": [], "number": "NaN"})
+        assert failure.code == "INVALID_TOOL_OUTPUT"
+        assert "NaN" in failure.message or "nan" in failure.message
+
+
 @pytest.mark.parametrize("flag", ["stubborn", "child"])
 async def test_at_the_end_no_process_is_left(tmp_path: Path, flag: str) -> None:
     server = RawServer(tmp_path / "raw", flag)

@@ -61,6 +61,15 @@ def talk(text: str) -> dict[str, Any]:
     return texts("printed")
 
 
+def reply(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the result as it is, but for two things that cannot be asked for in JSON."""
+    if "escape" in result:
+        result["structuredContent"] = {"text": json.loads(f'"{result.pop("escape")}"')}
+    if "number" in result:
+        result["structuredContent"] = {"number": float(result.pop("number"))}
+    return result
+
+
 RESULTS: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "env": lambda _args: texts(json.dumps(dict(os.environ))),
     "pid": lambda _args: texts(str(os.getpid())),
@@ -68,7 +77,7 @@ RESULTS: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "hang": lambda _args: None,
     "huge": lambda args: raw("x" * args["size"]),
     "big": lambda args: texts("y" * args["size"]),
-    "reply": lambda args: args["result"],
+    "reply": lambda args: reply(args["result"]),
     "ask": lambda args: send({"id": "s1", **args}),
     "flood": lambda args: flood(args["times"]),
     "print": lambda args: talk(args["text"]),
