@@ -14,7 +14,6 @@ _SMUGGLED = regex.compile(
     r"[[\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}]--[\u200c\u200d\ufe0f]]", regex.VERSION1
 )
 _BREAKS = regex.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_TRAILING = regex.compile(r"[^\S\n]+(?=\n|\Z)")
 _GAPS = regex.compile(r"\n{3,}")
 
 # Removing characters shortens a text; a description made of little else than what is removed is not worth reading on.
@@ -25,7 +24,7 @@ def cleaned(text: str, chars_max: int) -> str:
     """Return a text without control, bidirectional and invisible characters, with sane whitespace, cut to a length."""
     text = text[: chars_max * _SURPLUS]
     text = _UNSEEN.sub("", _BREAKS.sub("\n", text))
-    text = _GAPS.sub("\n\n", _TRAILING.sub("", text)).strip()
+    text = _GAPS.sub("\n\n", "\n".join(map(str.rstrip, text.split("\n")))).strip()
     return text if len(text) <= chars_max else f"{text[: chars_max - 1].rstrip()}…"
 
 

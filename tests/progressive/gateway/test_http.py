@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from progressive.gateway import HttpMount
 from tests.progressive.gateway.raw_http import Answer, Asked, Handler, RawHttp, json_answer, legacy
-from tests.progressive.gateway.support import SERVERS, opened, until
+from tests.progressive.gateway.support import SERVERS, definition, opened, until
 
 pytestmark = pytest.mark.anyio
 
@@ -217,6 +217,21 @@ async def test_an_answer_that_is_too_large_or_malformed_ends_the_connection(answ
         assert failure.code == "TOOL_UNAVAILABLE"
         await until(lambda: world.status().state == "waiting")
         assert reason in world.status().reason
+
+
+async def test_a_notice_in_the_stream_of_a_session_is_followed() -> None:
+    notice = b'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
+    before, after = legacy(echo), legacy(echo, tools=[definition("renamed")])
+
+    async def handler(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            server.handler = after
+            return Answer(200, SSE, notice, stays=True)
+        return await before(asked)
+
+    async with RawHttp.running(handler) as server, opened(HttpMount(name="web", url=server.url)) as world:
+        await until(lambda: world.names == ["mcp__web__renamed"])
+        assert world.status().attempts == 1
 
 
 async def test_an_answer_in_an_event_stream_is_taken() -> None:

@@ -37,6 +37,14 @@ def test_a_huge_text_of_invisible_characters_is_not_read_to_its_end() -> None:
     assert cleaned("\u200b" * 1_000_000 + "end", 100) == ""
 
 
+@pytest.mark.parametrize("filling", [" ", "\n", " \n", "\t", "\r", "\u3000", "\u200b\n"])
+def test_the_time_a_text_takes_does_not_grow_with_its_square(filling: str) -> None:
+    # With a search that starts again at every space this would take minutes.
+    shown = cleaned("a" + filling * 250_000 + "b", 1_000_000)
+    assert shown.startswith("a")
+    assert shown.endswith("b")
+
+
 def test_a_line_stays_one_line() -> None:
     assert one_line("two\nlines\tand  gaps", 100) == "two lines and gaps"
     assert one_line("x" * 50, 10) == f"{'x' * 9}…"
