@@ -1,8 +1,9 @@
 """What a scope can discover: asked anew of the runtime whenever something has changed, and never otherwise."""
 
+import time
 from bisect import bisect_left, insort
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from anyio.lowlevel import checkpoint
@@ -13,22 +14,23 @@ from tool_runtime import GLOBAL, Runtime, ScopeId, Tool, UnknownScopeError
 
 __all__ = ["Catalog", "CatalogView"]
 
-# Taking up a tool that was never analysed costs some hundred microseconds: others run in between.
-_TAKEN_UP_AT_ONCE: Final = 4
-
+# How long a search works on new tools before others have their turn.
+_SLICE_S: Final = 0.002
+# How often a search starts again because the tools have changed meanwhile; then it does the rest in one go.
+_ROUNDS_MAX: Final = 3
+# Each costs about a megabyte for 10,000 tools. One beyond that takes its own tools into the index again at a search.
+_SCOPES_KEPT_MAX: Final = 32
 # Each moves the rest of a list, which for some is still far less than sorting it again.
 _CHANGES_ONE_BY_ONE_MAX: Final = 32
 
-_NOTHING: Final = frozenset[Tool[Any]]()
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CatalogView:
-    """The catalog of one scope at one moment.
+    """What some scopes see at one moment: all visible tools but the reserved and the eager ones.
 
     Attributes:
-        tools: Without the reserved and the eager ones, in the order of names.
-        members: The same.
+        tools: In the order of names.
+        members: The same tools, for set operations.
     """
 
     tools: tuple[Tool[Any], ...]
@@ -41,28 +43,33 @@ class CatalogView:
         return found[0] if found and found[0].name == name else None
 
 
-_EMPTY: Final = CatalogView((), _NOTHING)
+@dataclass(slots=True)
+class _Kept:
+    """What the index holds for a scope.
+
+    Attributes:
+        tools: Those.
+        view: Whose tools they are; None while, or after a cancelled search, they are not all.
+    """
+
+    tools: set[Tool[Any]] = field(default_factory=set[Tool[Any]])
+    view: CatalogView | None = None
 
 
 class Catalog:
-    """The catalogs of all scopes of a runtime over one index, which one change of a tool costs one update.
+    """The catalogs of all scopes of a runtime, over one index that a change of one tool costs one update.
 
     Attributes:
-        index: Holds the tools of every open scope that has been searched.
+        index: Holds the tools of the scopes that searched last, as they were then.
     """
 
     def __init__(self, runtime: Runtime, *, eager: frozenset[str]) -> None:
         self._runtime = runtime
-        self._left_out = RESERVED | eager
-        self._revision = runtime.revision
-        # As of the moment when each scope last asked; `_current` holds those of now.
-        self._views: dict[ScopeId, CatalogView] = {}
-        self._current: set[ScopeId] = set()
+        self._views = _Views(runtime, left_out=RESERVED | eager)
         self.index = ToolIndex()
-        # What the index holds, and for which scopes: a tool that no scope holds any more leaves it.
-        self._held: dict[ScopeId, set[Tool[Any]]] = {}
+        # The least recently searched scope first.
+        self._kept = OrderedDict[ScopeId, _Kept]()
         self._holders = Counter[Tool[Any]]()
-        self._taken_up: dict[ScopeId, CatalogView] = {}
 
     def view(self, scope: ScopeId | None = None) -> CatalogView:
         """Return the catalog of a scope as it is now.
@@ -70,81 +77,82 @@ class Catalog:
         Raises:
             UnknownScopeError: The scope is not open.
         """
-        if self._revision != self._runtime.revision:
-            self._current.clear()
-            self._release_closed_scopes()
-            self._revision = self._runtime.revision
-        scope = GLOBAL if scope is None else scope
-        if scope not in self._current:
-            # A pass over the names of a large catalog would cost more than all the rest.
-            left_out = {self._runtime.get(name, scope) for name in self._left_out}
-            members = frozenset(self._runtime.tools(scope)) - left_out
-            self._views[scope] = _changed(self._views.get(scope, _EMPTY), members)
-            self._current.add(scope)
-        return self._views[scope]
+        if self._views.forget_if_changed():
+            for kept in [kept for kept in self._kept if not self._is_open(kept)]:
+                self._drop(kept)
+        return self._views.of(GLOBAL if scope is None else scope)
 
     async def ranked(self, query: str, scope: ScopeId | None = None) -> tuple[CatalogView, list[Tool[Any]]]:
         """Return the catalog of a scope and its tools that match a query, best first.
 
-        Others run while new tools are taken up; the answer is of the moment when it is given.
+        Others run while new tools are taken into the index; the answer is of the moment when it is given.
 
         Raises:
             UnknownScopeError: The scope is not open, or was closed meanwhile.
         """
         scope = GLOBAL if scope is None else scope
         view = self.view(scope)
-        while True:
-            await self._prepare(scope, view)
-            current = self.view(scope)
-            if current is view:
+        for _ in range(_ROUNDS_MAX):
+            await self._hold_in_slices(scope, view)
+            before, view = view, self.view(scope)
+            if view is before:
                 break
-            view = current
-        self._take_up(scope, view)
+        self._hold(scope, view)
         return view, self.index.rank(query, view.members)
 
-    async def _prepare(self, scope: ScopeId, view: CatalogView) -> None:
-        """Do the most of `_take_up` in steps, each of which leaves the index right for everybody."""
-        if self._taken_up.get(scope) is view:
+    async def _hold_in_slices(self, scope: ScopeId, view: CatalogView) -> None:
+        """Do most of what `_hold` does, in steps that each leave the index right for everybody."""
+        kept = self._kept_for(scope)
+        if kept.view is view:
             return
-        missing = view.members - self._held.get(scope, _NOTHING)
-        for number, tool in enumerate(missing, start=1):
-            self._hold(scope, tool)
-            if number % _TAKEN_UP_AT_ONCE == 0:
+        kept.view = None
+        slice_end_s = time.perf_counter() + _SLICE_S
+        for tool in view.members - kept.tools:
+            self._hold_one(kept, tool)
+            if time.perf_counter() >= slice_end_s:
                 await checkpoint()
+                if self._kept.get(scope) is not kept:
+                    return  # it was dropped: the scope was closed, or many others have searched
+                slice_end_s = time.perf_counter() + _SLICE_S
 
-    def _take_up(self, scope: ScopeId, view: CatalogView) -> None:
-        if self._taken_up.get(scope) is view:
+    def _hold(self, scope: ScopeId, view: CatalogView) -> None:
+        """Have the index hold the tools of a view for a scope, and no others for it."""
+        kept = self._kept_for(scope)
+        if kept.view is view:
             return
-        held = self._held.get(scope, _NOTHING)
-        for tool in view.members - held:
-            self._hold(scope, tool)
-        for tool in held - view.members:
-            self._release(scope, tool)
-        self._taken_up[scope] = view
+        for tool in view.members - kept.tools:
+            self._hold_one(kept, tool)
+        for tool in kept.tools - view.members:
+            self._release_one(kept, tool)
+        kept.view = view
 
-    def _hold(self, scope: ScopeId, tool: Tool[Any]) -> None:
-        held = self._held.setdefault(scope, set())
-        if tool in held:
+    def _kept_for(self, scope: ScopeId) -> _Kept:
+        """Return what is held for a scope; it will be the last to be dropped."""
+        kept = self._kept.setdefault(scope, _Kept())
+        self._kept.move_to_end(scope)
+        if len(self._kept) > _SCOPES_KEPT_MAX:
+            self._drop(next(iter(self._kept)))
+        return kept
+
+    def _hold_one(self, kept: _Kept, tool: Tool[Any]) -> None:
+        if tool in kept.tools:
             return
         if not self._holders[tool]:
             self.index.add(tool)
         self._holders[tool] += 1
-        held.add(tool)
+        kept.tools.add(tool)
 
-    def _release(self, scope: ScopeId, tool: Tool[Any]) -> None:
-        self._held[scope].remove(tool)
+    def _release_one(self, kept: _Kept, tool: Tool[Any]) -> None:
+        kept.tools.remove(tool)
         self._holders[tool] -= 1
         if not self._holders[tool]:
             del self._holders[tool]
             self.index.remove(tool)
 
-    def _release_closed_scopes(self) -> None:
-        for scope in [scope for scope in self._views if not self._is_open(scope)]:
-            for tool in tuple(self._held.get(scope, ())):
-                self._release(scope, tool)
-            self._held.pop(scope, None)
-            self._taken_up.pop(scope, None)
-            del self._views[scope]
+    def _drop(self, scope: ScopeId) -> None:
+        kept = self._kept.pop(scope)
+        for tool in tuple(kept.tools):
+            self._release_one(kept, tool)
 
     def _is_open(self, scope: ScopeId) -> bool:
         try:
@@ -154,8 +162,44 @@ class Catalog:
         return True
 
 
+class _Views:
+    """The views of the scopes that have asked since the last change."""
+
+    def __init__(self, runtime: Runtime, *, left_out: frozenset[str]) -> None:
+        self._runtime = runtime
+        self._left_out = left_out
+        self._revision = runtime.revision
+        self._of_scopes: dict[ScopeId, CatalogView] = {}
+        self._of_members: dict[frozenset[Tool[Any]], CatalogView] = {}
+        # The next one differs little from it.
+        self._latest = CatalogView((), frozenset())
+
+    def forget_if_changed(self) -> bool:
+        """Forget all views if something has changed since, and tell whether it has."""
+        has_changed = self._revision != self._runtime.revision
+        if has_changed:
+            self._of_scopes.clear()
+            self._of_members.clear()
+            self._revision = self._runtime.revision
+        return has_changed
+
+    def of(self, scope: ScopeId) -> CatalogView:
+        view = self._of_scopes.get(scope)
+        if view is None:
+            view = self._of_scopes[scope] = self._asked(scope)
+        return view
+
+    def _asked(self, scope: ScopeId) -> CatalogView:
+        # A pass over the names of a large catalog would cost more than all the rest.
+        left_out = {self._runtime.get(name, scope) for name in self._left_out}
+        members = frozenset(self._runtime.tools(scope)) - left_out
+        if members not in self._of_members:
+            self._latest = self._of_members[members] = _changed(self._latest, members)
+        return self._of_members[members]
+
+
 def _changed(view: CatalogView, members: frozenset[Tool[Any]]) -> CatalogView:
-    """Return the view of these tools, made of an earlier one; that itself if nothing has changed."""
+    """Return the view of these tools, made of another one; that itself if it is of the same tools."""
     added, gone = members - view.members, view.members - members
     if not added and not gone:
         return view

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from progressive.catalog import Catalog
 from progressive.code.sdk import sdk_text
-from progressive.names import DESCRIBE, INVOKE, RUN_CODE, SEARCH, text_order
+from progressive.names import DESCRIBE, INVOKE, RESERVED, RUN_CODE, SEARCH, text_order
 from progressive.options import DisclosureOptions
 from progressive.protocol import Mode, protocol_section
 from progressive.surface import Surface
@@ -61,6 +61,8 @@ class Disclosure:
     ) -> Surface:
         """Return what a model is to see of a scope, the same bytes while tools that are not eager come and go.
 
+        Once the layer is unmounted that is everything, in native mode.
+
         Args:
             scope: By default the global one.
             mode: How the model calls tools.
@@ -73,13 +75,16 @@ class Disclosure:
                 of this layer, which was denied or shadowed there.
             UnknownScopeError: The scope is not open.
         """
-        tools = self._declared(scope, mode, loads_tools=loads_tools)
-        prompt = self._prompt(scope, mode) if complete_prompt is None else complete_prompt
-        return Surface(mode=mode, scope=scope, tools=tools, prompt=prompt, _runtime=self._runtime)
+        outer: tuple[PromptSection, ...] = ()
+        if self._is_mounted:
+            tools = self._declared(scope, mode, loads_tools=loads_tools)
+            outer = (protocol_section(mode),)
+        else:
+            tools, mode = tuple(self._runtime.schemas(scope)), Mode.NATIVE
+        prompt = self._runtime.prompt.text(scope, outer=outer) if complete_prompt is None else complete_prompt
+        return Surface(mode=mode, scope=scope, tools=tools, prompt=prompt, runtime=self._runtime)
 
     def _declared(self, scope: ScopeId | None, mode: Mode, *, loads_tools: bool) -> tuple[ToolSchema, ...]:
-        if not self._is_mounted:
-            return tuple(self._runtime.schemas(scope))
         names = [SEARCH, DESCRIBE]
         if mode is Mode.NATIVE and not loads_tools:
             names.append(INVOKE)
@@ -100,7 +105,7 @@ class Disclosure:
         tools = {name: self._runtime.get(name, scope) for name in self.options.eager_tools}
         missing = [name for name, tool in tools.items() if tool is None]
         if missing:
-            visible = [tool.name for tool in self._catalog.view(scope).tools]
+            visible = [tool.name for tool in self._runtime.tools(scope) if tool.name not in RESERVED]
             raise SurfaceError(f"eager tools not visible: {', '.join(missing)}; visible here: {_shown(visible)}")
         return [tool for tool in tools.values() if tool is not None]
 
@@ -111,10 +116,6 @@ class Disclosure:
             raise SurfaceError(f"{RUN_CODE} is not visible in scope {scope or 0}; this mode needs it")
         schema = tool.schema()
         return replace(schema, description=f"{schema.description}\n\n{self._sdk_of(tuple(declared))}")
-
-    def _prompt(self, scope: ScopeId | None, mode: Mode) -> str:
-        outer: tuple[PromptSection, ...] = (protocol_section(mode),) if self._is_mounted else ()
-        return self._runtime.prompt.text(scope, outer=outer)
 
 
 def _sdk_of(tools: tuple[Tool[Any], ...]) -> str:

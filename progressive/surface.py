@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from progressive.names import RUN_CODE
 from progressive.protocol import Mode
-from tool_runtime import AbortSignal, RuntimeCode, ScopeId, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSchema
+from tool_runtime import AbortSignal, ScopeId, ToolCall, ToolResult, ToolRuntime, ToolSchema
 
 __all__ = ["Surface"]
 
@@ -22,13 +22,14 @@ class Surface:
         scope: Where its calls run; None is the global scope.
         tools: What is declared to the model, in the order of names. `progressive.formats` turns it into requests.
         prompt: The system prompt.
+        runtime: What runs its calls.
     """
 
     mode: Mode
     scope: ScopeId | None
     tools: tuple[ToolSchema, ...]
     prompt: str
-    _runtime: ToolRuntime = field(repr=False, compare=False)
+    runtime: ToolRuntime = field(repr=False, compare=False)
 
     async def run_turn(
         self, calls: Sequence[ToolCall], *, owner: object = None, signals: Mapping[str, AbortSignal] = _NO_SIGNALS
@@ -43,16 +44,11 @@ class Surface:
             owner: See `ToolRuntime.execute`.
             signals: See `ToolRuntime.run_turn`.
         """
-        direct = [call for call in calls if self._is_direct(call)]
-        results = iter(await self._runtime.run_turn(direct, scope=self.scope, owner=owner, signals=signals))
-        return [next(results) if self._is_direct(call) else _only_from_code(call) for call in calls]
+        return await self.runtime.run_turn(
+            calls, scope=self.scope, owner=owner, signals=signals, refuse=self._why_refused
+        )
 
-    def _is_direct(self, call: ToolCall) -> bool:
-        return self.mode is not Mode.CODE or call.name == RUN_CODE
-
-
-def _only_from_code(call: ToolCall) -> ToolFailure:
-    message = (
-        f"{call.name}: only {RUN_CODE} is called directly; inside its program: await tools[{call.name!r}](arguments)"
-    )
-    return ToolFailure(RuntimeCode.UNKNOWN_TOOL.value, message)
+    def _why_refused(self, name: str) -> str | None:
+        if self.mode is not Mode.CODE or name == RUN_CODE:
+            return None
+        return f'only {RUN_CODE} is called directly; inside its program: await tools["exact-name"](arguments)'

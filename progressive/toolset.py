@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field, JsonValue
 
 from progressive.catalog import Catalog, CatalogView
 from progressive.code.sdk import LANGUAGE, stubs
-from progressive.graphemes import is_longer
-from progressive.listing import listing, matches, render_search
+from progressive.listing import Listings, render_search
 from progressive.names import DESCRIBE, INVOKE, RESERVED, RUN_CODE, SEARCH
 from progressive.options import DisclosureOptions
+from progressive.texts import is_longer
 from tool_runtime import (
     JsonObject,
     RuntimeCode,
@@ -94,17 +94,20 @@ def discovery_tools(catalog: Catalog, options: DisclosureOptions) -> tuple[Tool[
 
 
 def _search_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[SearchArgs]:
+    listings = Listings(options)
+
     async def execute(args: SearchArgs, context: ToolContext) -> JsonValue:
-        query = (args.query or "").strip()
-        if is_longer(query, options.max_query_chars):
+        query = args.query or ""
+        words = query.strip()
+        if is_longer(words, options.max_query_chars):
             raise _invalid(f"query: at most {options.max_query_chars} characters; use a few words")
         limit = None if args.limit is None else min(args.limit, options.max_search_results)
-        if query in {"", _LISTING_QUERY}:
-            return listing(catalog.view(context.scope).tools, limit=limit, options=options)
+        if words in {"", _LISTING_QUERY}:
+            return listings.catalog(catalog.view(context.scope).tools, limit=limit, is_fallback=False)
         view, ranked = await catalog.ranked(query, context.scope)
         if not ranked:
-            return listing(view.tools, limit=limit, options=options, is_fallback=True)
-        return matches(ranked, limit=limit or options.max_search_results, options=options)
+            return listings.catalog(view.tools, limit=limit, is_fallback=True)
+        return listings.matches(ranked, limit=options.max_search_results if limit is None else limit)
 
     return Tool(
         name=SEARCH,
@@ -155,7 +158,7 @@ def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[Describ
         parameters=DescribeArgs,
         output=Described,
         execute=execute,
-        render=lambda _, value: [TextBlock(encode(value).decode())],
+        render=_as_json,
         concurrency_safe=lambda _: True,
         example={"names": ["convert_currency"]},
         annotations=_ASKS_NOTHING,
@@ -179,10 +182,14 @@ def _invoke_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[InvokeArg
         parameters=InvokeArgs,
         output={},
         execute=execute,
-        render=lambda _, value: [TextBlock(encode(value).decode())],
+        render=_as_json,
         delegates_to=lambda args: (args.name, args.arguments),
         example={"name": "convert_currency", "arguments": {"amount": 12, "from": "EUR", "to": "JPY"}},
     )
+
+
+def _as_json(_args: object, value: JsonValue) -> list[TextBlock]:
+    return [TextBlock(encode(value).decode())]
 
 
 def _described(schemas: Sequence[ToolSchema], context: ToolContext) -> JsonObject:
@@ -218,7 +225,7 @@ def _unavailable(
 
 
 def _why_unavailable(name: str, known: Sequence[str], context: ToolContext, options: DisclosureOptions) -> str:
-    shown = repr(cut(name, _NAME_CHARS_SHOWN_MAX))
+    shown = repr(cut(name, _NAME_CHARS_SHOWN_MAX))  # with escapes for whatever cannot be printed
     is_visible = context.runtime.get(name, context.scope) is not None
     if is_visible and name in options.eager_tools:
         return f"{shown} is already declared: call it directly"

@@ -46,6 +46,7 @@ class Submission:
         is_unicode: False if that is for lone surrogates alone.
         scope: Where it sees tools from.
         owner: On whose behalf.
+        refusal: Why it may not be called where it was called; None if it may.
     """
 
     call_id: str
@@ -56,9 +57,10 @@ class Submission:
     is_unicode: bool
     scope: ScopeId
     owner: object
+    refusal: str | None = None
 
     @classmethod
-    def of(cls, call: ToolCall, *, scope: ScopeId | None, owner: object) -> Submission:
+    def of(cls, call: ToolCall, *, scope: ScopeId | None, owner: object, refusal: str | None = None) -> Submission:
         """Take the snapshot."""
         payload, fault, is_unicode = None, "arguments must be a JSON object", True
         try:
@@ -67,7 +69,12 @@ class Submission:
         except NotJsonError as error:
             fault, is_unicode = str(error), not isinstance(error, LoneSurrogateError)
         scope = GLOBAL if scope is None else scope
-        return cls(call.id, call.parent_id, call.name, payload, fault, is_unicode, scope, owner)
+        return cls(call.id, call.parent_id, call.name, payload, fault, is_unicode, scope, owner, refusal)
+
+    @property
+    def shown_name(self) -> str:
+        """The name as it may stand in a message: cut, and sendable."""
+        return _sendable(cut(self.name, _NAME_CHARS_SHOWN_MAX))
 
 
 class Pipeline:
@@ -99,11 +106,11 @@ class Pipeline:
 
         Raises:
             ToolError: `UNKNOWN_TOOL` or `INVALID_ARGS`.
+            UnknownScopeError: The scope was closed.
         """
-        try:
-            tool = self._registry.get(submission.name, submission.scope)
-        except UnknownScopeError as error:
-            raise ToolError(RuntimeCode.UNKNOWN_TOOL, f"{submission.name}: {error}") from error
+        if submission.refusal is not None:
+            raise ToolError(RuntimeCode.UNKNOWN_TOOL, f"{submission.shown_name}: {submission.refusal}")
+        tool = self._registry.get(submission.name, submission.scope)
         if tool is None:
             raise ToolError(RuntimeCode.UNKNOWN_TOOL, self._unknown(submission))
         if submission.payload is None:
@@ -119,14 +126,12 @@ class Pipeline:
         if abort is None:
             return await self._contained(submission)
         if abort.aborted:
-            return ToolFailure(
-                RuntimeCode.ABORTED.value, f"{submission.name}: aborted before it started; nothing was done"
-            )
+            message = f"{submission.shown_name}: aborted before it started; nothing was done"
+            return ToolFailure(RuntimeCode.ABORTED.value, message)
         with abort.cancelling():
             return await self._contained(submission)
-        return ToolFailure(
-            RuntimeCode.ABORTED.value, f"{submission.name}: aborted while it ran; it may have taken effect"
-        )
+        message = f"{submission.shown_name}: aborted while it ran; it may have taken effect"
+        return ToolFailure(RuntimeCode.ABORTED.value, message)
 
     async def _contained(self, submission: Submission) -> ToolResult:
         try:
@@ -135,6 +140,8 @@ class Pipeline:
             fault = _single(error)
             if isinstance(fault, ToolError):
                 return ToolFailure(fault.code, _sendable(fault.message), retryable=fault.retryable)
+            if isinstance(fault, UnknownScopeError):
+                return ToolFailure(RuntimeCode.UNKNOWN_TOOL.value, f"{submission.shown_name}: {fault}")
             logger.exception("tool %s failed in call %s", submission.name, submission.call_id)
             return ToolFailure(RuntimeCode.TOOL_FAILED.value, f"{submission.name} failed: {_one_line(fault)}")
 
@@ -221,7 +228,7 @@ class Pipeline:
     def _unknown(self, submission: Submission) -> str:
         names = [tool.name for tool in self._registry.tools(submission.scope)]
         name = cut(submission.name, _NAME_CHARS_SHOWN_MAX)
-        close = close_names(name, names)
+        close = close_names(submission.name, names)
         if close:
             return f"there is no tool {name!r}; did you mean {' or '.join(close)}?"
         more = ", …" if len(names) > _NAMES_SHOWN_MAX else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from tool_runtime.prompt import SystemPrompt
 from tool_runtime.registry import Registry
 from tool_runtime.results import ToolError, ToolResult
 from tool_runtime.scheduler import ALONE, Alone, Keyed, Lane, Shared, run_in_lanes
-from tool_runtime.scopes import Disposer, ScopeId, ScopeTree
+from tool_runtime.scopes import Disposer, ScopeId, ScopeTree, UnknownScopeError
 from tool_runtime.tool import Tool, ToolCall, ToolContext, ToolSchema
 
 __all__ = ["ToolRuntime"]
@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 _DELEGATIONS_MAX = 8
 _NO_SIGNALS: Mapping[str, AbortSignal] = MappingProxyType({})
+
+
+def _nothing_refused(_name: str) -> None:
+    return None
 
 
 class ToolRuntime:
@@ -123,6 +127,7 @@ class ToolRuntime:
         scope: ScopeId | None = None,
         owner: object = None,
         signals: Mapping[str, AbortSignal] = _NO_SIGNALS,
+        refuse: Callable[[str], str | None] = _nothing_refused,
     ) -> list[ToolResult]:
         """Run the calls of one turn and return their results in the same order.
 
@@ -134,8 +139,10 @@ class ToolRuntime:
             scope: See `execute`.
             owner: See `execute`.
             signals: Abort signals by call id.
+            refuse: Why a name may not be called by this turn, whatever the scope sees; None if it may. Calls that
+                tools make are not asked about.
         """
-        submissions = [Submission.of(call, scope=scope, owner=owner) for call in calls]
+        submissions = [Submission.of(call, scope=scope, owner=owner, refusal=refuse(call.name)) for call in calls]
 
         async def run(submission: Submission) -> ToolResult:
             return await self._pipeline.run(submission, signals.get(submission.call_id))
@@ -155,7 +162,7 @@ class ToolRuntime:
                     return _lane_of(tool, args)
                 call = ToolCall(*target, id=submission.call_id)
                 submission = Submission.of(call, scope=submission.scope, owner=submission.owner)
-        except ToolError:
+        except (ToolError, UnknownScopeError):
             # The pipeline will refuse it when its turn comes; until then it is not known to be safe.
             return ALONE
         except Exception:

@@ -1,20 +1,28 @@
 """Names that somebody may have meant."""
 
-import difflib
 from collections.abc import Sequence
-from itertools import islice
 from typing import Final
 
 __all__ = ["close_names"]
 
-# Comparing costs some 10 us a name: among more names only those that begin alike are compared.
-_COMPARED_MAX: Final = 500
-_ALIKE_CHARS: Final = 3
+_COMPARED_CHARS_MAX: Final = 200
+_LIKENESS_MIN: Final = 60.0
+"""Of 100: two names of ten letters may differ in four of them."""
 
 
 def close_names(name: str, names: Sequence[str], *, count_max: int = 3) -> list[str]:
-    """Return the names most like a name, best first; bounded in time for any number of names."""
-    if len(names) > _COMPARED_MAX:
-        start = name[:_ALIKE_CHARS].casefold()
-        names = list(islice((other for other in names if other.casefold().startswith(start)), _COMPARED_MAX))
-    return difflib.get_close_matches(name, names, n=count_max)
+    """Return the names most like a name, letter case aside, best first; equally good ones in the order given.
+
+    Some milliseconds for 10,000 names. Names that are longer than 200 characters are compared by their beginnings.
+    """
+    # Only where something went wrong already.
+    from rapidfuzz import fuzz, process
+
+    found = process.extract(
+        _compared(name), names, scorer=fuzz.ratio, processor=_compared, limit=count_max, score_cutoff=_LIKENESS_MIN
+    )
+    return [close for close, _likeness, _place in found]
+
+
+def _compared(name: str) -> str:
+    return name[:_COMPARED_CHARS_MAX].casefold()

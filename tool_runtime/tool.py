@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue
 
 from tool_runtime.arguments import call_text, check_arguments
 from tool_runtime.checks import Checker, checker_for
 from tool_runtime.payload import JsonObject, detached, encode
-from tool_runtime.problems import MismatchError
+from tool_runtime.problems import MismatchError, cut
 from tool_runtime.results import ContentBlock, RuntimeCode, ToolResult
 from tool_runtime.scopes import Disposer, ScopeId
 
 __all__ = ["Runtime", "Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
+
+_NAME_CHARS_MAX: Final = 256
+_NAME_CHARS_SHOWN_MAX: Final = 60
+_KEYS_SHOWN_MAX: Final = 30
+_KEY_CHARS_SHOWN_MAX: Final = 60
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel | JsonObject)
 
@@ -134,8 +139,8 @@ class Tool(Generic[ArgsT]):
     """A named capability. Two tools are equal only if they are the same object, so one may key a cache.
 
     Attributes:
-        name: What a call names.
-        description: For the model.
+        name: What a call names: at most 256 characters, all of them printable.
+        description: For the model; Unicode text.
         parameters: A pydantic model, or a JSON Schema, whose arguments then arrive as a dict.
         output: Model or JSON Schema of the structured value.
         execute: The body. It returns the structured value, or the result of a nested call to hand it on as its own;
@@ -154,8 +159,8 @@ class Tool(Generic[ArgsT]):
         returns: `output`, compiled.
 
     Raises:
-        ValueError: On construction: no name, a timeout that is not positive, an invalid schema, or an example that
-            does not match the parameters.
+        ValueError: On construction: no name or one that is no name, a description that is no Unicode text, a timeout
+            that is not positive, an invalid schema, or an example that does not match the parameters.
     """
 
     name: str
@@ -176,8 +181,7 @@ class Tool(Generic[ArgsT]):
     returns: Checker[Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise ValueError("a tool needs a name")
+        _check_texts(self.name, self.description)
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ValueError(f"{self.name}: timeout_s must be positive, got {self.timeout_s:g}")
         try:
@@ -206,5 +210,21 @@ class Tool(Generic[ArgsT]):
             return f"A right call: {call_text(self.name, self.example)}"
         required = cast("list[str]", self.accepts.schema.get("required", []))
         properties = cast("JsonObject", self.accepts.schema.get("properties", {}))
-        keys = [f"{key} (required)" if key in required else key for key in properties]
-        return f"It takes: {', '.join(keys) or 'no arguments'}"
+        keys = [f"{cut(key, _KEY_CHARS_SHOWN_MAX)}{' (required)' * (key in required)}" for key in properties]
+        more = f" and {len(keys) - _KEYS_SHOWN_MAX} more" if len(keys) > _KEYS_SHOWN_MAX else ""
+        return f"It takes: {', '.join(keys[:_KEYS_SHOWN_MAX]) or 'no arguments'}{more}"
+
+
+def _check_texts(name: str, description: str) -> None:
+    """Refuse a tool that could not be listed beside others: its texts stand in prompts, results and messages."""
+    if not name:
+        raise ValueError("a tool needs a name")
+    shown = repr(cut(name, _NAME_CHARS_SHOWN_MAX))
+    if len(name) > _NAME_CHARS_MAX:
+        raise ValueError(f"{shown}: a name has at most {_NAME_CHARS_MAX} characters, this has {len(name)}")
+    if not name.isprintable():
+        raise ValueError(f"{shown}: a name holds only printable characters")
+    try:
+        description.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}: the description is no Unicode text: {error.reason}") from error

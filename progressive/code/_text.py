@@ -6,7 +6,9 @@ import unicodedata
 from inspect import cleandoc
 from typing import Final
 
-__all__ = ["clean", "comment", "docstring", "is_plain", "pascal"]
+from progressive.texts import clean
+
+__all__ = ["comment", "docstring", "is_plain", "pascal"]
 
 COMMENT_CHARS_MAX: Final = 300
 """Of 805 descriptions of parameters in the LiveMCPBench catalog, 99 in 100 are shorter than 240 characters."""
@@ -15,16 +17,7 @@ DOCSTRING_CHARS_MAX: Final = 4_000
 NAME_CHARS_MAX: Final = 80
 """Type names are made from foreign names, and each is repeated where it is used."""
 
-_LINE_BREAK: Final = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Joiners belong to emoji and to several scripts; every other format character only changes how text looks.
-_KEPT: Final = frozenset("\n\u200c\u200d")
-_DROPPED: Final = frozenset({"Cc", "Cf", "Cs"})
 _ELLIPSIS: Final = "…"
-
-
-def clean(text: str) -> str:
-    """Return text without control, bidirectional and other invisible characters; every line break becomes LF."""
-    return "".join(map(_visible, _LINE_BREAK.sub("\n", text)))
 
 
 def comment(text: str) -> str:
@@ -61,15 +54,6 @@ def pascal(name: str) -> str:
     joined = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in words))
     kept = "".join(character for character in joined if f"a{character}".isidentifier() and character != "_")
     return kept[:NAME_CHARS_MAX]
-
-
-def _visible(character: str) -> str:
-    if character.isprintable() or character in _KEPT:
-        return character
-    category = unicodedata.category(character)
-    if character == "\t" or category == "Zs":
-        return " "
-    return "" if category in _DROPPED else character
 
 
 def _cut(text: str, chars_max: int) -> str:

@@ -116,8 +116,8 @@ async def test_what_no_open_scope_holds_leaves_the_index_and_the_memory() -> Non
     scoped = weakref.ref(catalog.view(inner).tools[1])
     assert len(catalog.index) == 2
     runtime.close_scope(inner)
-    assert names_of(catalog.view().tools) == ["a"]
-    assert len(catalog.index) == 0
+    await catalog.ranked("a")
+    assert len(catalog.index) == 1
     gc.collect()
     assert scoped() is None
     with pytest.raises(UnknownScopeError):
@@ -164,3 +164,61 @@ async def test_a_scope_closed_while_its_catalog_is_taken_up_is_unknown_and_leave
     runtime.register(plain_tool("later"))
     catalog.view()
     assert len(catalog.index) == 0
+
+
+async def test_a_search_of_another_scope_while_one_is_closed_in_the_middle_of_its_own_leaves_nothing() -> None:
+    runtime = registered("a")
+    inner = runtime.scope()
+    for number in range(400):
+        runtime.register(plain_tool(f"tool_{number}", "Of a scope."), inner)
+    catalog = Catalog(runtime, eager=frozenset())
+    raised: list[Exception] = []
+
+    async def search() -> None:
+        try:
+            await catalog.ranked("tool", inner)
+        except UnknownScopeError as error:
+            raised.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(search)
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        runtime.close_scope(inner)
+        await catalog.ranked("a")
+    assert len(raised) == 1
+    await catalog.ranked("a")
+    assert len(catalog.index) == 1
+
+
+async def test_a_search_ends_however_fast_the_tools_change_and_the_index_keeps_no_old_ones() -> None:
+    runtime = registered(*(f"tool_{number}" for number in range(100)))
+    catalog = Catalog(runtime, eager=frozenset())
+    disposers = [runtime.register(plain_tool("churn_0", "Paints walls."))]
+
+    async def churn() -> None:
+        while True:
+            disposers.pop()()
+            disposers.append(runtime.register(plain_tool(f"churn_{runtime.revision}", "Paints walls. " * 200)))
+            await anyio.lowlevel.checkpoint()
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(churn)
+            for _ in range(5):
+                view, ranked = await catalog.ranked("walls")
+                assert names_of(ranked) == [name for name in names_of(view.tools) if name.startswith("churn")]
+                assert len(catalog.index) == 101
+            tasks.cancel_scope.cancel()
+
+
+async def test_only_so_many_scopes_have_their_tools_kept_and_the_others_still_get_right_answers() -> None:
+    runtime = registered("a")
+    catalog = Catalog(runtime, eager=frozenset())
+    scopes = [runtime.scope() for _ in range(100)]
+    for number, scope in enumerate(scopes):
+        runtime.register(plain_tool(f"own_{number}", "Of one scope."), scope)
+    for _ in range(2):
+        for number, scope in enumerate(scopes):
+            assert names_of((await catalog.ranked("scope", scope))[1]) == [f"own_{number}"]
+    assert len(catalog.index) == 33

@@ -69,8 +69,9 @@ async def test_unmounting_restores_the_full_surface_everywhere() -> None:
     disclosure = Disclosure(runtime)
     disclosure.unmount()
     disclosure.unmount()
-    surface = disclosure.surface(scope)
+    surface = disclosure.surface(scope, mode=Mode.CODE)
     assert [list(surface.tools), surface.prompt] == full
+    assert isinstance((await surface.run_turn([ToolCall("a", {}, id="1")]))[0], ToolSuccess)
     [result] = await surface.run_turn([ToolCall("search_tools", {}, id="1")])
     assert isinstance(result, ToolFailure)
     assert result.code == "UNKNOWN_TOOL"
@@ -95,12 +96,12 @@ def test_a_layer_that_cannot_be_mounted_whole_is_not_mounted_at_all() -> None:
 def test_an_eager_tool_that_a_scope_does_not_see_fails_assembly_and_lists_what_it_sees() -> None:
     runtime = runtime_with("hot", "b", "a")
     disclosure = Disclosure(runtime, DisclosureOptions(eager_tools=("hot", "missing")))
-    with pytest.raises(SurfaceError, match=r"not visible: missing; visible here: a, b$"):
+    with pytest.raises(SurfaceError, match=r"not visible: missing; visible here: a, b, hot$"):
         disclosure.surface()
     runtime.register(plain_tool("missing"))
     scope = runtime.scope()
     runtime.restrict(scope, deny=["hot"])
-    with pytest.raises(SurfaceError, match=r"not visible: hot; visible here: a, b$"):
+    with pytest.raises(SurfaceError, match=r"not visible: hot; visible here: a, b, missing$"):
         disclosure.surface(scope)
     assert declared(disclosure.surface()) == ["describe_tools", "hot", "invoke_tool", "missing", "search_tools"]
 
@@ -155,6 +156,8 @@ async def test_in_code_mode_only_run_code_is_called_directly() -> None:
     ran: list[str] = []
     runtime = runtime_with("run_code")
     runtime.register(plain_tool("a", ran=ran))
+    observed: list[str | None] = []
+    runtime.add_observer(lambda observation: observed.append(observation.code))
     surface = Disclosure(runtime).surface(mode=Mode.CODE)
     calls = [ToolCall(name, {}, id=str(number)) for number, name in enumerate(("a", "run_code", "search_tools"))]
     refused, program, search = await surface.run_turn(calls)
@@ -162,6 +165,9 @@ async def test_in_code_mode_only_run_code_is_called_directly() -> None:
     assert program.value == {"tool": "run_code", "arguments": {}}
     assert isinstance(refused, ToolFailure)
     assert refused.code == "UNKNOWN_TOOL"
-    assert refused.message == "a: only run_code is called directly; inside its program: await tools['a'](arguments)"
+    assert refused.message == (
+        'a: only run_code is called directly; inside its program: await tools["exact-name"](arguments)'
+    )
     assert isinstance(search, ToolFailure)
     assert ran == []
+    assert observed == ["UNKNOWN_TOOL", None, "UNKNOWN_TOOL"]

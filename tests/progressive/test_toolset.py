@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from progressive import Disclosure, DisclosureOptions
@@ -89,10 +91,40 @@ async def test_beyond_the_bound_in_bytes_entries_carry_the_name_only() -> None:
     assert f"descriptions from entry {len(described) + 1} on are left out" in value["note"]
 
 
-async def test_a_name_that_is_no_single_word_is_quoted_in_the_text() -> None:
-    result = await called(disclosed(plain_tool("two\nlines", "D."), plain_tool("plain")), "search_tools")
+async def test_what_cannot_be_seen_in_a_description_is_not_listed() -> None:
+    runtime = disclosed(plain_tool("a", "One\x1b[31m\u202e line\u2028two."), plain_tool("b"))
+    result = await called(runtime, "search_tools")
     assert isinstance(result, ToolSuccess)
-    assert result.text == '2 tools\nplain\n"two\\nlines": D.'
+    assert result.text == "2 tools\na: One[31m line two.\nb"
+
+
+async def test_a_query_with_outer_spaces_names_the_tool_that_has_them() -> None:
+    runtime = disclosed(plain_tool("foo"), plain_tool(" foo "))
+    assert found_names(await value_of(runtime, "search_tools", query=" foo ")) == [" foo ", "foo"]
+    assert found_names(await value_of(runtime, "search_tools", query="foo")) == ["foo", " foo "]
+
+
+async def test_a_mistyped_name_is_recognised_among_thousands_that_begin_alike() -> None:
+    tools = [plain_tool(f"mcp__srv{number % 70}__tool_{number:04}") for number in range(2_000)]
+    runtime = disclosed(*tools, plain_tool("mcp__zeta__readGraph"))
+    failure = await failure_of(runtime, "describe_tools", names=["mcp__zeta__READ_GRPH"])
+    assert "did you mean mcp__zeta__readGraph" in failure.message
+    assert "did you mean mcp__zeta__readGraph" in (await failure_of(runtime, "mcp__zeta__readgraph")).message
+
+
+async def test_a_search_in_a_scope_that_is_closed_meanwhile_says_so() -> None:
+    runtime = disclosed(*numbered(200))
+    scope = runtime.scope()
+    failures: list[str] = []
+
+    async def search() -> None:
+        failures.append((await failure_of(runtime, "search_tools", scope, query="helper")).code)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(search)
+        await anyio.lowlevel.checkpoint()
+        runtime.close_scope(scope)
+    assert failures == [RuntimeCode.UNKNOWN_TOOL]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue
 
 from tests.tool_runtime.toolkit import Echo, call, echo_tool, failure, success
 from tool_runtime import (
+    AbortSignal,
     JsonObject,
     MediaBlock,
     RuntimeCode,
@@ -368,3 +369,33 @@ def test_media_stand_as_one_line_where_only_text_is_shown() -> None:
         ToolSuccess(None, (TextBlock("before"), picture, TextBlock("after"))).text
         == "before\n[image: image/png]\nafter"
     )
+
+
+async def test_a_name_of_any_length_and_kind_is_told_in_part_and_in_unicode_wherever_it_is_told() -> None:
+    runtime = ToolRuntime()
+    closed = runtime.scope()
+    runtime.close_scope(closed)
+    name = "\ud800" + "x" * 1_000_000
+    aborted = AbortSignal()
+    aborted.abort()
+    results = [
+        await runtime.execute(ToolCall(name, {}, id="1")),
+        await runtime.execute(ToolCall(name, {}, id="2"), scope=closed),
+        await runtime.execute(ToolCall(name, {}, id="3"), abort=aborted),
+        *await runtime.run_turn([ToolCall(name, {}, id="4")], refuse=lambda _: "not here"),
+    ]
+    assert [failure(result).code for result in results] == ["UNKNOWN_TOOL", "UNKNOWN_TOOL", "ABORTED", "UNKNOWN_TOOL"]
+    assert all(len(result.text.encode()) < 1_000 for result in results)
+
+
+async def test_a_turn_may_refuse_names_that_its_tools_still_call() -> None:
+    runtime = runtime_with(echo_tool("inner"))
+
+    async def nested(_args: Echo, ctx: ToolContext) -> ToolResult:
+        return await ctx.call("inner", {})
+
+    runtime.register(echo_tool("outer", execute=nested))
+    calls = [ToolCall(name, {}, id=name) for name in ("inner", "outer")]
+    refused, run = await runtime.run_turn(calls, refuse=lambda name: None if name == "outer" else "not here")
+    assert failure(refused).message == "inner: not here"
+    assert success(run).value == {"text": "hello"}

@@ -1,9 +1,10 @@
 import dataclasses
 
 import pytest
+from pydantic import JsonValue
 
 from tests.tool_runtime.toolkit import Echo, Echoed, echo, echo_tool, show
-from tool_runtime import JsonObject, Tool, ToolAnnotations, ToolCall
+from tool_runtime import JsonObject, Tool, ToolAnnotations, ToolCall, ToolContext
 
 
 def test_defaults_assume_the_worst() -> None:
@@ -74,3 +75,37 @@ def test_usage_without_example_lists_the_keys() -> None:
 
 def test_a_call_has_no_parent_unless_told() -> None:
     assert ToolCall("a", {}, "1").parent_id is None
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "reason"),
+    [
+        ("", "", "a tool needs a name"),
+        ("x" * 257, "", "at most 256 characters, this has 257"),
+        ("a\nb", "", "only printable characters"),
+        ("a\u202eb", "", "only printable characters"),
+        ("a\ud800", "", "only printable characters"),
+        ("a", "lone \ud800", "a: the description is no Unicode text"),
+    ],
+)
+def test_a_tool_that_could_not_be_listed_beside_others_is_refused(name: str, description: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        echo_tool(name, description=description)
+
+
+async def echo_nothing(_arguments: JsonObject, _context: ToolContext) -> JsonValue:
+    return None
+
+
+def test_a_usage_of_very_many_keys_is_told_in_part() -> None:
+    properties: JsonObject = {f"key_{number}_{'x' * 100}": {} for number in range(1_000)}
+    tool = Tool[JsonObject](
+        name="many",
+        description="",
+        parameters={"type": "object", "properties": properties},
+        output={},
+        execute=echo_nothing,
+        render=show,
+    )
+    assert len(tool.usage()) < 3_000
+    assert tool.usage().endswith(" and 970 more")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from progressive.graphemes import cut_text, is_longer, one_line
+from progressive.texts import clean, cut_text, is_longer, one_line
 
 FAMILY = "👩‍👩‍👧‍👦"
 ACCENTED = "é"
@@ -46,5 +46,22 @@ def test_what_is_cut_is_a_start_within_the_bound(text: str, length_max: int) -> 
     assert not is_longer(shown[:-1], length_max)
 
 
-def test_one_line_has_single_spaces() -> None:
-    assert one_line(" a\n\tb\u2028c  ") == "a b c"
+def test_one_line_has_single_spaces_and_is_cut() -> None:
+    assert one_line(" a\n\tb\u2028c  ", 9) == "a b c"
+    assert one_line("a " * 100_000, 5) == "a a a…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\r\nb\rc\u2028d\x85e", "a\nb\nc\nd\ne"),
+        ("\x1b[31mred\x00", "[31mred"),
+        ("\u202eevil\u2066\ufeff\u200b\U000e0041", "evil"),
+        (FAMILY, FAMILY),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("tab\there", "tab\there"),
+        ("lone \ud800", "lone "),
+    ],
+)
+def test_what_cannot_be_seen_is_left_out(text: str, shown: str) -> None:
+    assert clean(text) == shown
