@@ -147,6 +147,7 @@ class Link:
         ) as live:
             listing = await read_list(live.client, live.tap, self._options, self._mount.name)
             scope.deadline = float("inf")
+            self._live = live  # a tool can be called from the moment when it is registered
             await self._shelf.arrange(listing.tools, unread=listing.unread)
             await self._stay(live, changes)
             scope.deadline = anyio.current_time() + self._options.close_timeout_s
@@ -200,7 +201,6 @@ class Link:
     def _rise(self, live: Live) -> None:
         if live.ending.is_over:
             return
-        self._live = live
         self._state = "connected"
         self._reason = self._reason_logged = ""
         self._mode = "legacy" if is_handshake(live.client) else "auto"

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from progressive.gateway import Gateway, GatewayOptions, StdioMount
 from tests.progressive.gateway.support import SERVERS, RawServer, definition, is_running, opened, until
-from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure, ToolRuntime
+from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure, ToolRuntime, ToolSuccess
 
 pytestmark = pytest.mark.anyio
 
@@ -361,3 +361,15 @@ async def test_a_gateway_is_opened_once(server: RawServer) -> None:
         with pytest.raises(RuntimeError, match="opened once"):
             async with world.gateway.opened():
                 pass
+
+
+async def test_a_tool_can_be_called_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw")
+    server.lists([definition(f"t{number}") for number in range(1_000)])
+    runtime = ToolRuntime()
+    gateway = Gateway(runtime, [server.mount()])
+    async with gateway.opened():
+        await until(lambda: runtime.get("mcp__raw__t0") is not None)
+        assert gateway.status()[0].state == "connecting"
+        result = await runtime.execute(ToolCall("mcp__raw__t0", {}, id="1"))
+        assert isinstance(result, ToolSuccess)
