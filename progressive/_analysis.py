@@ -5,25 +5,35 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from progressive._tool_text import text_of
 from progressive.names import name_order
-from progressive.words import FUNCTION_WORDS, spelling, stem
+from progressive.words import FUNCTION_WORDS, is_unspaced, spelling, stem
 from tool_runtime import Tool
 
 __all__ = ["Analysis", "analysis_of", "name_spelling"]
 
-# The figures here and in `ranking` were chosen on the tuning halves of `benchmarks.disclosure.retrieval`, where the
-# quality changes little around them. This one: how slowly a term's impact saturates when it comes again.
+# The figures here and in `_query`, `_scoring` and `ranking` were chosen on the tuning halves of
+# `benchmarks.disclosure.retrieval`, where the quality changes little around them.
+
+# How slowly a term's impact saturates when it comes again.
 _K1: Final = 1.5
 # How many words of a name and a description are kept in their order.
 _PHRASE_WORDS_MAX: Final = 120
+# Impacts are rounded to one in so many of an occurrence, and equal ones are one object: with millions of them, that
+# saves memory, and time where adding them up waits for memory.
+_IMPACT_STEPS: Final = 1_000
+_IMPACTS: Final = tuple(step / _IMPACT_STEPS for step in range(int((_K1 + 1) * _IMPACT_STEPS) + 1))
+_FIELD_END: Final = "|"
+# What a character counts beside the pair in which it stands.
+_CHARACTER_SHARE: Final = 0.25
 # As much of a name as is analysed.
 _SPELLING_CHARS_MAX: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
     """How a field counts.
 
@@ -31,11 +41,19 @@ class _Field:
         weight: Of one occurrence, in occurrences in a description.
         length: Words of a usual field. It is fixed, so that no other tool has a say in a tool's impacts.
         leaning: How much a longer field discounts an occurrence: 0 not at all, 1 in proportion.
+        words_max: Of its different words, so many are taken, the first. That bounds what one tool costs to analyse,
+            to keep and to find. LiveMCPBench has at most 6, 287, 28, 172, and one tool above the last with 356.
     """
 
     weight: float
     length: float
     leaning: float
+    words_max: int
+
+    def terms(self, words: list[str]) -> list[str]:
+        """Return the terms of the words of such a field, in order."""
+        stems = {word: stem(word) for word in islice(dict.fromkeys(words), self.words_max)}
+        return [stems[word] for word in words if word in stems]
 
     def occurrences(self, terms: list[str]) -> dict[str, float]:
         """Return the weighted number of occurrences of each term of such a field."""
@@ -43,11 +61,11 @@ class _Field:
         return {term: one * times for term, times in Counter(terms).items()}
 
 
-_NAME: Final = _Field(weight=4.0, length=3, leaning=0.3)
-_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.35)
-_PARAMETER_NAMES: Final = _Field(weight=0.5, length=4, leaning=0.5)
-_PARAMETER_TEXTS: Final = _Field(weight=0.3, length=30, leaning=0.5)
-_CHOICES: Final = _Field(weight=0.3, length=10, leaning=0.5)
+_NAME: Final = _Field(weight=4.0, length=3, leaning=0.3, words_max=50)
+_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.35, words_max=300)
+_PARAMETER_NAMES: Final = _Field(weight=0.5, length=4, leaning=0.5, words_max=50)
+_PARAMETER_TEXTS: Final = _Field(weight=0.3, length=30, leaning=0.5, words_max=200)
+_CHOICES: Final = _Field(weight=0.3, length=10, leaning=0.5, words_max=100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +74,14 @@ class Analysis:
 
     Attributes:
         impacts: How much each term counts: the part of BM25F that depends on this tool alone, between 0 and k1 + 1.
-        phrases: The terms of name and description in order, a space on both sides of each, fields kept apart.
+        phrases: The terms of name and description in order, with something between the two that is no term.
         order: Where the tool stands among equally good ones.
         spellings: The name, and that of a mounted tool without its server, without regard to case and separators;
             empty if it has neither letters nor digits.
     """
 
     impacts: Mapping[str, float]
-    phrases: str
+    phrases: tuple[str, ...]
     order: tuple[str, str]
     spellings: tuple[str, ...]
 
@@ -72,29 +90,34 @@ def analysis_of(tool: Tool[Any]) -> Analysis:
     """Analyse a tool. The cost is bounded, whatever the tool holds."""
     text = text_of(tool)
     # A tool may well be called `now` or `about`: function words count in names.
-    name = [stem(word) for word in text.name]
-    description = _terms(text.description)
+    name = _NAME.terms(text.name)
+    description = _DESCRIPTION.terms(_telling(text.description))
     fields = (
         (_NAME, name),
         (_DESCRIPTION, description),
-        (_PARAMETER_NAMES, _terms(text.parameter_names)),
-        (_PARAMETER_TEXTS, _terms(text.parameter_texts)),
-        (_CHOICES, _terms(text.choices)),
+        (_PARAMETER_NAMES, _PARAMETER_NAMES.terms(_telling(text.parameter_names))),
+        (_PARAMETER_TEXTS, _PARAMETER_TEXTS.terms(_telling(text.parameter_texts))),
+        (_CHOICES, _CHOICES.terms(_telling(text.choices))),
     )
     occurrences: defaultdict[str, float] = defaultdict(float)
     for field, terms in fields:
         for term, times in field.occurrences(terms).items():
             occurrences[term] += times
+    _add_characters(occurrences)
     spellings = _spellings(tool.name)
-    for joined in filter(None, spellings):
+    if joined := spellings[-1]:
         # So it is found by somebody who joins its words, and by the beginning of that.
         occurrences.setdefault(stem(joined), _NAME.weight)
     return Analysis(
-        impacts={term: (_K1 + 1) * times / (_K1 + times) for term, times in occurrences.items()},
-        phrases=f" {' '.join(name)} | {' '.join(description[:_PHRASE_WORDS_MAX])} ",
+        impacts={term: _impact(times) for term, times in occurrences.items()},
+        phrases=(*name, _FIELD_END, *description[:_PHRASE_WORDS_MAX]),
         order=name_order(tool),
         spellings=spellings,
     )
+
+
+def _impact(occurrences: float) -> float:
+    return _IMPACTS[round((_K1 + 1) * occurrences / (_K1 + occurrences) * _IMPACT_STEPS)]
 
 
 def name_spelling(name: str) -> str:
@@ -102,8 +125,15 @@ def name_spelling(name: str) -> str:
     return spelling(name, chars_max=_SPELLING_CHARS_MAX)
 
 
-def _terms(words: list[str]) -> list[str]:
-    return [stem(word) for word in words if word not in FUNCTION_WORDS]
+def _telling(words: list[str]) -> list[str]:
+    return [word for word in words if word not in FUNCTION_WORDS]
+
+
+def _add_characters(occurrences: dict[str, float]) -> None:
+    """Add the characters of the pairs that a script without spaces gives, so that a single one finds its tools."""
+    for pair in [term for term in occurrences if not term.isascii() and len(term) > 1 and is_unspaced(term)]:
+        for character in pair:
+            occurrences[character] = max(occurrences.get(character, 0.0), _CHARACTER_SHARE * occurrences[pair])
 
 
 def _spellings(name: str) -> tuple[str, ...]:

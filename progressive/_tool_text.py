@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final
+
+from pydantic import JsonValue
 
 from progressive.words import words
 from tool_runtime import JsonObject, Tool
 
 __all__ = ["ToolText", "text_of"]
 
-# Names and schemas come from foreign servers and may be of any size. No bound touches a tool of LiveMCPBench, 527 of 70
-# real servers: its longest name has 36 characters, the longest description 3,866, the longest texts of parameters
-# together 2,892, the largest schema 68 schemas inside. What stands behind the bounds hardly says what a tool is for.
+# Names and schemas come from foreign servers and may be of any size. Of LiveMCPBench, 527 tools of 70 real servers, the
+# longest name has 36 characters, the longest description 3,866, the parameters of one tool at most 226 in their names
+# and 2,892 in their descriptions, the largest schema 68 schemas inside. The bounds touch one of those tools, whose
+# choices have 4,591 characters. What stands behind them hardly says what a tool is for.
 _NAME_CHARS_MAX: Final = 256
 _DESCRIPTION_CHARS_MAX: Final = 4_000
-_PARAMETERS_CHARS_MAX: Final = 8_000
-_SCHEMAS_MAX: Final = 2_000
+_PARAMETER_NAMES_CHARS_MAX: Final = 1_000
+_PARAMETER_TEXTS_CHARS_MAX: Final = 3_000
+_CHOICES_CHARS_MAX: Final = 2_000
+_SCHEMAS_MAX: Final = 500
+# How many entries of one list or object are looked at, those that say nothing among them.
+_ENTRIES_MAX: Final = 500
 
-_NAMED_SCHEMAS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-_SCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMAS: Final = ("items", "additionalProperties", "if", "then", "else")
+_NAMED_SCHEMAS: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_SCHEMA_LISTS: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_SCHEMAS: Final = frozenset({"items", "additionalProperties", "if", "then", "else"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,57 +53,59 @@ class ToolText:
 
 def text_of(tool: Tool[Any]) -> ToolText:
     """Return the words of a tool; keywords and types of its schema are not among them."""
-    names: list[str] = []
-    texts: list[str] = []
-    choices: list[str] = []
-    for schema in islice(_schemas(tool.accepts.schema), _SCHEMAS_MAX):
-        names += _mapping(schema, "properties")
-        texts += _texts(schema.get("description"))
-        choices += _texts(schema.get("enum")) + _texts(schema.get("const"))
+    schemas = _schemas(tool.accepts.schema)
+    names = (name for schema in schemas for name in _entries(schema.get("properties")))
+    texts = (text for schema in schemas for text in _texts([schema.get("description")]))
+    choices = (text for schema in schemas for text in _texts([*_items(schema.get("enum")), schema.get("const")]))
     return ToolText(
         name=words(tool.name, chars_max=_NAME_CHARS_MAX),
         description=words(tool.description, chars_max=_DESCRIPTION_CHARS_MAX),
-        parameter_names=_words_of_all(names),
-        parameter_texts=_words_of_all(texts),
-        choices=_words_of_all(choices),
+        parameter_names=_words_of_all(names, chars_max=_PARAMETER_NAMES_CHARS_MAX),
+        parameter_texts=_words_of_all(texts, chars_max=_PARAMETER_TEXTS_CHARS_MAX),
+        choices=_words_of_all(choices, chars_max=_CHOICES_CHARS_MAX),
     )
 
 
-def _words_of_all(texts: list[str]) -> list[str]:
+def _words_of_all(texts: Iterable[str], *, chars_max: int) -> list[str]:
     taken: list[str] = []
-    left = _PARAMETERS_CHARS_MAX
+    left = chars_max
     for text in texts:
-        if left <= 0:
-            break
         taken.append(text[:left])
         left -= len(taken[-1]) + 1
-    return words("\n".join(taken), chars_max=_PARAMETERS_CHARS_MAX)
+        if left <= 0:
+            break
+    return words("\n".join(taken), chars_max=chars_max)
 
 
-def _schemas(root: JsonObject) -> Iterator[JsonObject]:
-    """Yield a schema and those inside it, the outer ones first; references lead to `$defs`, where they are found."""
-    waiting = deque([root])
-    while waiting:
-        schema = waiting.popleft()
-        yield schema
-        for keyword in _NAMED_SCHEMAS:
-            waiting.extend(_objects(list(_mapping(schema, keyword).values())))
-        for keyword in _SCHEMA_LISTS:
-            waiting.extend(_objects(schema.get(keyword)))
-        for keyword in _SCHEMAS:
-            waiting.extend(_objects([schema.get(keyword)]))
+def _schemas(root: JsonObject) -> list[JsonObject]:
+    """Return a schema and those inside it, the outer ones first; references lead to `$defs`, where they are found."""
+    found = [root]
+    for schema in found:
+        for keyword, value in schema.items():
+            found += _inner(keyword, value)[: _SCHEMAS_MAX - len(found)]
+    return found
 
 
-def _mapping(schema: JsonObject, keyword: str) -> JsonObject:
-    value = schema.get(keyword)
-    return value if isinstance(value, dict) else {}
+def _inner(keyword: str, value: JsonValue) -> list[JsonObject]:
+    """Return the schemas that stand at a keyword."""
+    if keyword in _NAMED_SCHEMAS:
+        inner = _entries(value).values()
+    elif keyword in _SCHEMA_LISTS:
+        inner = _items(value)
+    elif keyword in _SCHEMAS:
+        inner = [value]
+    else:
+        return []
+    return [schema for schema in inner if isinstance(schema, dict)]
 
 
-def _objects(value: object) -> list[JsonObject]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("JsonObject", item) for item in items if isinstance(item, dict)]
+def _entries(value: JsonValue) -> JsonObject:
+    return dict(islice(value.items(), _ENTRIES_MAX)) if isinstance(value, dict) else {}
 
 
-def _texts(value: object) -> list[str]:
-    items = cast("list[object]", value) if isinstance(value, list) else [value]
-    return [item for item in items if isinstance(item, str)]
+def _items(value: JsonValue) -> list[JsonValue]:
+    return value[:_ENTRIES_MAX] if isinstance(value, list) else []
+
+
+def _texts(values: Iterable[JsonValue]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-from progressive.words import is_unspaced
+__all__ = ["PIECE_CHARS_MIN", "Vocabulary"]
 
-__all__ = ["Vocabulary"]
+PIECE_CHARS_MIN: Final = 3
+"""A shorter piece stands in too many terms by accident, and is looked for in none."""
 
-_GRAM_CHARS: Final = 3
+_NO_TERMS: Final = frozenset[str]()
 
 
 class Vocabulary:
-    """A set of terms, indexed by their trigrams, and pairs of characters of scripts without spaces by those."""
+    """A set of terms, indexed by their trigrams."""
 
     def __init__(self) -> None:
         self._terms_by_gram: dict[str, set[str]] = {}
@@ -31,20 +31,18 @@ class Vocabulary:
             if not terms:
                 del self._terms_by_gram[gram]
 
-    def containing(self, piece: str) -> Iterator[str]:
-        """Yield the longer terms that hold a piece.
+    def containing(self, piece: str, *, longer_by_min: int) -> list[str]:
+        """Return the terms that hold a piece and have at least so many characters more, in no order.
 
-        A piece of 3 characters must be their beginning, and a shorter one is held by none, except that one character
-        of a script without spaces is held by pairs of such.
+        A piece of 3 characters must be their beginning, and a shorter one is held by none.
         """
-        rarest = min((self._terms_by_gram.get(gram, set[str]()) for gram in _grams(piece)), key=len, default=set[str]())
-        beginning = len(piece) == _GRAM_CHARS and not is_unspaced(piece)
-        for term in rarest:
-            if len(term) > len(piece) and (term.startswith(piece) if beginning else piece in term):
-                yield term
+        sets = [self._terms_by_gram.get(gram, _NO_TERMS) for gram in _grams(piece)]
+        chars_min = len(piece) + longer_by_min
+        candidates = [term for term in min(sets, key=len, default=_NO_TERMS) if len(term) >= chars_min]
+        if len(piece) == PIECE_CHARS_MIN:
+            return [term for term in candidates if term.startswith(piece)]
+        return [term for term in candidates if piece in term]
 
 
 def _grams(term: str) -> set[str]:
-    if is_unspaced(term):
-        return set(term)
-    return {term[at : at + _GRAM_CHARS] for at in range(len(term) - _GRAM_CHARS + 1)}
+    return {term[at : at + PIECE_CHARS_MIN] for at in range(len(term) - PIECE_CHARS_MIN + 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from sys import intern
@@ -39,22 +40,30 @@ user users using various via view want wanted wants way ways well within without
 REQUEST_WORDS: Final = frozenset(_REQUEST_WORDS.split())
 """Common English words by which people ask, whatever it is they ask for. They count for less in a query."""
 
-# What is longer is data, such as base64: nobody types it, and stemming takes time in proportion to the length.
-_WORD_CHARS_MAX = 64
+# What is longer is data, such as base64: nobody types it.
+_WORD_CHARS_MAX: Final = 64
+# No English word is longer, and the time to stem one grows with its length.
+_STEMMED_CHARS_MAX: Final = 32
 # The distinct words of a large catalog; about 10 MB when full.
-_STEMS_KEPT_MAX = 65_536
+_STEMS_KEPT_MAX: Final = 65_536
+
+# As many as Unicode allows in a row in a "stream-safe" text (UAX 15, section 13): to put marks in their canonical
+# order takes time in proportion to the square of their number.
+_MARKS_MAX: Final = 30
+_MARKS_BEYOND: Final = regex.compile(rf"(\p{{M}}{{{_MARKS_MAX}}})\p{{M}}+")
 
 # Scripts written without spaces, and Korean, whose endings stand without a space.
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_RUN: Final = regex.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+", regex.VERSION1)
+_UNSPACED_RUN: Final = regex.compile(rf"[{_UNSPACED}]+")
+_RUN: Final = regex.compile(rf"([{_UNSPACED}]+)|([[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+)", regex.VERSION1)
+_ASCII_RUN: Final = re.compile(r"[A-Za-z0-9]+")
 # Capitals with a plural `s`; an acronym, up to the capital that starts the next word; a word; digits.
 _PART: Final = regex.compile(
     r"\p{Lu}{2,}s(?![\p{L}\p{M}])|\p{Lu}+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{L}\p{M}--\p{Lu}]+|\p{N}+", regex.VERSION1
 )
-
-
-_UNSPACED_RUN: Final = regex.compile(rf"[{_UNSPACED}]+")
 _SEPARATORS: Final = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
+# The endings at which the stemmer may change a word: to find that there is none is far cheaper than to run it.
+_ENDING: Final = re.compile(r"(?:s|e|y|ed|ing|l|ic|ism|ion|er|or|t|i)$")
 
 
 class _Stemmer(Protocol):
@@ -65,9 +74,13 @@ _ENGLISH: Final = cast("_Stemmer", EnglishStemmer())
 
 
 def normalized(text: str, *, chars_max: int) -> str:
-    """Return at most so many characters of a text in compatibility form (NFKC), their case kept."""
+    """Return at most so many characters of a text in compatibility form (NFKC), their case kept.
+
+    Of more than 30 combining marks in a row, the first 30 are taken.
+    """
     # Cut on both sides: one compatibility character may stand for 18 others.
-    return unicodedata.normalize("NFKC", text[:chars_max])[:chars_max]
+    head = text[:chars_max]
+    return head if head.isascii() else unicodedata.normalize("NFKC", _MARKS_BEYOND.sub(r"\1", head))[:chars_max]
 
 
 def words(text: str, *, chars_max: int) -> list[str]:
@@ -81,12 +94,14 @@ def words(text: str, *, chars_max: int) -> list[str]:
         text: Anything.
         chars_max: How much of it is looked at.
     """
+    text = normalized(text, chars_max=chars_max)
     found: list[str] = []
-    for run in _RUN.finditer(normalized(text, chars_max=chars_max)):
-        if run["unspaced"]:
-            found += _pairs(run[0].casefold())
-        else:
-            found += _parts(run[0][:_WORD_CHARS_MAX])
+    if text.isascii():
+        for run in _ASCII_RUN.findall(text):
+            found += _parts(run)
+        return found
+    for unspaced, spaced in _RUN.findall(text):
+        found += _pairs(unspaced.casefold()) if unspaced else _parts(spaced)
     return found
 
 
@@ -102,8 +117,9 @@ def spelling(text: str, *, chars_max: int) -> str:
 
 @lru_cache(maxsize=_STEMS_KEPT_MAX)
 def stem(word: str) -> str:
-    """Return the term of a case-folded word: its English stem if it is of ASCII letters, else the word itself."""
-    return intern(_ENGLISH.stemWord(word) if word.isascii() and word.isalpha() else word)
+    """Return the term of a case-folded word: its English stem if it is of at most 32 ASCII letters, else itself."""
+    is_english = word.isascii() and word.isalpha() and len(word) <= _STEMMED_CHARS_MAX
+    return intern(_ENGLISH.stemWord(word) if is_english and _ENDING.search(word) else word)
 
 
 def _pairs(run: str) -> list[str]:
@@ -111,7 +127,11 @@ def _pairs(run: str) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
+    word = word[:_WORD_CHARS_MAX]
     whole = word.casefold()
+    # Most words are of one part, which this tells sooner than the pattern does.
+    if word.isalpha() and (len(word) == 1 or word[1:].islower()):
+        return [whole]
     parts = [part.casefold() for part in _PART.findall(word)]
     if len(parts) <= 1:
         return [whole]
