@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Any, Final
+from typing import Final
 
 from progressive._query import Wanted
 from progressive._vocabulary import PIECE_CHARS_MIN, Vocabulary
-from tool_runtime import Tool
 
 __all__ = ["Scores", "Shown", "scored"]
 
@@ -39,7 +38,7 @@ _INNER_CHARS_MIN: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The part of an index that a caller sees.
+    """The part of an index that a caller sees; a tool is its number there.
 
     Attributes:
         impacts: What each term counts in each tool of the whole index that holds it.
@@ -48,9 +47,9 @@ class Shown:
         is_all: Whether the index holds no others.
     """
 
-    impacts: Mapping[str, Mapping[Tool[Any], float]]
+    impacts: Mapping[str, Mapping[int, float]]
     vocabulary: Vocabulary
-    visible: AbstractSet[Tool[Any]]
+    visible: AbstractSet[int]
     is_all: bool
 
     def has(self, term: str) -> bool:
@@ -67,7 +66,7 @@ class Shown:
         smaller, larger = sorted((impacts.keys(), self.visible), key=len)
         return sum(map(larger.__contains__, smaller))
 
-    def impacts_of(self, term: str) -> Mapping[Tool[Any], float]:
+    def impacts_of(self, term: str) -> Mapping[int, float]:
         """Return what a term counts in the visible tools that hold it."""
         impacts = self.impacts.get(term, {})
         if self.is_all:
@@ -91,7 +90,7 @@ class Scores:
             first, equal ones in the order of the query.
     """
 
-    by_tool: dict[Tool[Any], float]
+    by_tool: dict[int, float]
     gains: dict[str, float]
 
 
@@ -116,7 +115,7 @@ def _add_near(scores: Scores, wanted: Iterable[Wanted], shown: Shown) -> None:
     postings_left = _NEAR_POSTINGS_MAX
     for one in _worth_extending(wanted, scores.gains):
         is_known = one.term in scores.gains
-        near: dict[Tool[Any], float] = {}
+        near: dict[int, float] = {}
         for share, term in _near_terms(one.piece, shown, is_known=is_known):
             impacts = shown.impacts_of(term)
             postings_left -= len(impacts)
@@ -158,7 +157,7 @@ def _near_terms(piece: str, shown: Shown, *, is_known: bool) -> list[tuple[float
     return sorted(near, key=lambda pair: (-pair[0], pair[1]))[:_NEAR_TERMS_MAX]
 
 
-def _add(scores: dict[Tool[Any], float], impacts: Mapping[Tool[Any], float], gain: float) -> None:
+def _add(scores: dict[int, float], impacts: Mapping[int, float], gain: float) -> None:
     score = scores.get
     for tool, impact in impacts.items():
         scores[tool] = score(tool, 0.0) + gain * impact

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from progressive import ranking
-from progressive._vocabulary import Vocabulary
 from progressive.ranking import ToolIndex
 from progressive.words import FUNCTION_WORDS, stem, words
 from tests.progressive.toolkit import plain_tool
@@ -297,9 +296,14 @@ def test_index_after_adding_and_removing_is_as_if_never_touched(
 
 
 def state(index: ToolIndex) -> list[Any]:
-    """Return all that an index holds but the analyses it keeps of removed tools."""
-    held = [value for name, value in vars(index).items() if name != "_analyses"]
-    return [vars(value) if isinstance(value, Vocabulary) else value for value in held]
+    """Return all that an index holds but the analyses it keeps of removed tools, and the numbers it gives to tools."""
+    held: dict[str, Any] = vars(index)
+    names = {number: tool.name for number, tool in held["_tools"].items()}
+    assert held["_numbers"] == {tool: number for number, tool in held["_tools"].items()}
+    assert held["_held"].keys() == names.keys()
+    impacts = {term: {names[number]: impact for number, impact in of.items()} for term, of in held["_impacts"].items()}
+    spellings = {spelling: {names[number] for number in spelt} for spelling, spelt in held["_spellings"].items()}
+    return [impacts, spellings, [names[number] for number in held["_by_name"]], vars(held["_vocabulary"])]
 
 
 def nested(depth: int) -> JsonObject:
