@@ -108,8 +108,9 @@ def analysis_of(tool: Tool[Any]) -> Analysis:
     if joined := spellings[-1]:
         # So it is found by somebody who joins its words, and by the beginning of that.
         occurrences.setdefault(stem(joined), _NAME.weight)
+    impacts = {times: _impact(times) for times in set(occurrences.values())}
     return Analysis(
-        impacts={term: _impact(times) for term, times in occurrences.items()},
+        impacts={term: impacts[times] for term, times in occurrences.items()},
         phrases=(*name, _FIELD_END, *description[:_PHRASE_WORDS_MAX]),
         order=name_order(tool),
         spellings=spellings,
@@ -131,9 +132,12 @@ def _telling(words: list[str]) -> list[str]:
 
 def _add_characters(occurrences: dict[str, float]) -> None:
     """Add the characters of the pairs that a script without spaces gives, so that a single one finds its tools."""
-    for pair in [term for term in occurrences if not term.isascii() and len(term) > 1 and is_unspaced(term)]:
+    # A word has characters of such scripts only, or none.
+    for pair in [term for term in occurrences if len(term) > 1 and not term.isascii() and is_unspaced(term[0])]:
+        part = _CHARACTER_SHARE * occurrences[pair]
         for character in pair:
-            occurrences[character] = max(occurrences.get(character, 0.0), _CHARACTER_SHARE * occurrences[pair])
+            if occurrences.get(character, 0.0) < part:
+                occurrences[character] = part
 
 
 def _spellings(name: str) -> tuple[str, ...]:

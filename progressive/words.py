@@ -46,6 +46,8 @@ _WORD_CHARS_MAX: Final = 64
 _STEMMED_CHARS_MAX: Final = 32
 # The distinct words of a large catalog; about 10 MB when full.
 _STEMS_KEPT_MAX: Final = 65_536
+# The characters that scripts without spaces have in use, about.
+_CHARACTERS_KEPT_MAX: Final = 8_192
 
 # As many as Unicode allows in a row in a "stream-safe" text (UAX 15, section 13): to put marks in their canonical
 # order takes time in proportion to the square of their number.
@@ -105,8 +107,9 @@ def words(text: str, *, chars_max: int) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=_CHARACTERS_KEPT_MAX)
 def is_unspaced(word: str) -> bool:
-    """Return whether a word is of a script that stands without spaces, such as Chinese."""
+    """Return whether a word, or a character, is of a script that stands without spaces, such as Chinese."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 

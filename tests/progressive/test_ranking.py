@@ -2,6 +2,8 @@ import gc
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from progressive import ranking
+from progressive import _analysis, ranking
 from progressive.ranking import ToolIndex
 from progressive.words import FUNCTION_WORDS, stem, words
 from tests.progressive.toolkit import plain_tool
@@ -349,6 +351,88 @@ def test_hostile_tool_costs_a_bounded_effort(name: str, description: str, schema
     # Some 0.1 s at worst; without the bounds it is seconds.
     assert time.perf_counter() - started < 2
     assert index.rank(name, frozenset([tool])) == [tool]
+
+
+def random_words(random: Random, *, chars: int, ending: str) -> str:
+    words = ("".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=5)) + ending for _ in range(chars // 6))
+    return " ".join(words)[:chars]
+
+
+@pytest.mark.parametrize("ending", ["", "ing", "ations"])
+def test_tool_of_words_nobody_else_has_is_analysed_at_a_bounded_cost(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stemmed: list[str] = []
+
+    def counted(word: str) -> str:
+        stemmed.append(word)
+        return real(word)
+
+    real = _analysis.stem
+    monkeypatch.setattr(_analysis, "stem", counted)
+    random = Random(ending)
+    text = partial(random_words, random, ending=ending)
+    properties: dict[str, Mapping[str, JsonValue]] = {
+        f"{text(chars=6)}{n}": {"description": text(chars=300), "enum": [text(chars=300)]} for n in range(700)
+    }
+    tool = plain_tool("hostile", text(chars=4_000), parameters(**properties))
+    started_s = time.process_time()
+    analysis = _analysis.analysis_of(tool)
+    # Some 0.03 s at worst; without the bounds it was ten times as much.
+    assert time.process_time() - started_s < 0.3
+    assert len(stemmed) <= 700
+    assert len(analysis.impacts) <= 700
+
+
+def test_chinese_tool_has_a_bounded_number_of_terms() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 4_000)))
+    assert len(_analysis.analysis_of(plain_tool("han", text)).impacts) <= 700
+
+
+def test_single_character_finds_every_place_and_its_own_word_best() -> None:
+    tools = [plain_tool("a1", "查询日历"), plain_tool("a2", "检查"), plain_tool("b1", "查"), plain_tool("c1", "日历")]
+    assert found("查", tools) == ["b1", "a2", "a1"]
+
+
+HAN = [chr(0x4E00 + number) for number in range(250)]
+COMMON = [
+    f"{first}{second}" for first in ("read", "send", "make", "stock") for second in ("er", "file", "mail", "page")
+]
+HEAVY_QUERIES = {
+    "characters": " ".join(HAN),
+    "run of characters": "".join(HAN * 2),
+    "common words": " ".join(COMMON * 4),
+    "beginnings": " ".join(sorted({word[:size] for word in COMMON for size in range(3, 7)})),
+    "words around known ones": " ".join(f"{word}zz" for word in COMMON),
+    "name of the server": "mcp",
+}
+
+
+@pytest.fixture(scope="module")
+def heavy() -> tuple[ToolIndex, frozenset[Tool[Any]]]:
+    random = Random(8)
+    base = plain_tool("base")
+
+    def text() -> str:
+        return " ".join(random.choices(COMMON, k=30)) + "".join(random.choices(HAN, k=300))
+
+    tools = frozenset(replace(base, name=f"mcp_{random.choice(COMMON)}_{n}", description=text()) for n in range(2_000))
+    return index_of([*tools]), tools
+
+
+@pytest.mark.parametrize("query", HEAVY_QUERIES.values(), ids=HEAVY_QUERIES.keys())
+@pytest.mark.parametrize("hidden", [0, 1, 1_000])
+def test_heavy_query_over_many_tools_costs_a_bounded_effort(
+    heavy: tuple[ToolIndex, frozenset[Tool[Any]]], query: str, hidden: int
+) -> None:
+    index, tools = heavy
+    visible = frozenset([*tools][hidden:])
+    started_s = time.process_time()
+    ranked = index.rank(query, visible)
+    # Some 0.05 s at worst; the characters alone took 1 s and more without the bounds.
+    assert time.process_time() - started_s < 0.5
+    assert ranked
+    assert visible.issuperset(ranked)
 
 
 def test_innermost_parameter_is_found() -> None:

@@ -1,9 +1,11 @@
 import time
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from progressive.words import FUNCTION_WORDS, REQUEST_WORDS, is_unspaced, normalized, spelling, stem, words
 
@@ -70,6 +72,29 @@ def test_word_that_is_not_of_english_letters_is_its_own_term(word: str) -> None:
     assert stem(word) == word
 
 
+# What the English stemmer looks at in each of its steps.
+ENDINGS = (
+    *("s", "e", "y", "ed", "eed", "ly", "edly", "eedly", "ing", "ingly", "us", "ss", "sses", "ied", "ies", "at", "bl"),
+    *("iz", "bb", "dd", "tt", "tional", "enci", "anci", "abli", "entli", "izer", "ization", "ational", "ation", "ator"),
+    *("alism", "aliti", "alli", "fulness", "ousli", "ousness", "iveness", "iviti", "biliti", "bli", "ogi", "ogist"),
+    *("fulli", "lessli", "li", "icate", "ative", "alize", "iciti", "ical", "ful", "ness", "al", "ance", "ence", "er"),
+    *("ic", "able", "ible", "ant", "ement", "ment", "ent", "ism", "ate", "iti", "ous", "ive", "ize", "ion", "l", "ll"),
+)
+ENGLISH: Any = EnglishStemmer()
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", max_size=6)
+
+
+@given(LETTERS, st.lists(st.sampled_from(ENDINGS), max_size=3).map("".join), st.sampled_from(["", "x", "k", "r", "n"]))
+def test_stem_is_that_of_the_english_stemmer(beginning: str, ending: str, last: str) -> None:
+    word = f"{beginning}{ending}{last}"
+    assert stem(word) == ENGLISH.stemWord(word)
+
+
+def test_word_longer_than_english_ones_is_its_own_term() -> None:
+    assert stem("read" * 7 + "ings") == "read" * 7
+    assert stem("read" * 8 + "ings") == "read" * 8 + "ings"
+
+
 @pytest.mark.parametrize("name", ["convertCurrency", "convert_currency", "Convert Currency", "convert-currency!"])
 def test_identifiers_that_differ_in_case_and_separators_have_one_spelling(name: str) -> None:
     assert spelling(name, chars_max=100) == "convertcurrency"
@@ -89,6 +114,12 @@ def test_script_without_spaces_is_told(word: str, *, expected: bool) -> None:
 def test_text_is_cut_before_and_after_it_grows() -> None:
     assert len(normalized("ﷺ" * 50, chars_max=20)) == 20
     assert words("one two three", chars_max=7) == ["one", "two"]
+
+
+def test_marks_in_a_row_are_cut_where_unicode_allows_no_more() -> None:
+    allowed = "q" + "\u0301\u0323" * 15
+    assert normalized(allowed, chars_max=1_000) == unicodedata.normalize("NFKC", allowed)
+    assert normalized(allowed + "\u0301" * 500 + "z", chars_max=1_000) == normalized(f"{allowed}z", chars_max=1_000)
 
 
 def test_endless_word_is_cut() -> None:
@@ -116,7 +147,8 @@ def test_words_of_two_lines_are_the_words_of_each(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["Aa", "A", "a_", "1a", "字", "\u0301", "ﷺ", "A\u0301", "\ud800", "aB1_", "ー", "\u200d", "IDs"]
+    "piece",
+    ["Aa", "A", "a_", "1a", "字", "\u0301", "ﷺ", "A\u0301", "\ud800", "aB1_", "ー", "\u200d", "IDs", "\u0301\u0323"],
 )
 def test_cost_grows_in_proportion_to_the_text(piece: str) -> None:
     def cost_s(chars: int) -> float:
