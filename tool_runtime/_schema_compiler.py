@@ -8,29 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Protocol, cast
+from urllib.parse import unquote
 
-from jsonschema_rs import (
-    Draft4Validator,
-    Draft6Validator,
-    Draft7Validator,
-    FancyRegexOptions,
-    RegexOptions,
-    ValidationError,
-    Validator,
-    validator_for,
-)
+from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator, meta, validator_for
 from pydantic import JsonValue
 
+from tool_runtime._schema_references import REFERENCES, References, is_reference, targets
 from tool_runtime.payload import JsonObject, encode, path_text
 from tool_runtime.problems import cut
 
-__all__ = ["COUNTED", "CompiledSchema", "Validity", "is_reference", "panics_as_errors"]
+__all__ = ["COUNTED", "CompiledSchema", "Validity", "panics_as_errors"]
 
 # Marks, in the compiled copy alone, a place where the validator is to count a reference.
 COUNTED = "seamfs-counted"
 
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # The compiler of the library takes time quadratic in a chain of references: 5,000 take 0.1 s.
 _REFERENCES_MAX = 5_000
 # Following a reference costs 1.5 µs: a value that needs more of them is refused, after a second or so.
@@ -38,7 +31,7 @@ _FOLLOWED_MIN = 100_000
 _FOLLOWED_PER_BYTE = 1
 
 # The library recurses once for each of these on the way to the next level of the value. A stack of 8 MiB holds 40,000.
-_SAME_LEVEL = frozenset({*_REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"})
+_SAME_LEVEL = frozenset({*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"})
 _STACKED_MAX = 20_000
 # Deeper values are no JSON to `tool_runtime.payload`.
 _LEVELS_MAX = 200
@@ -52,10 +45,19 @@ _REASON_CHARS_MAX = 300
 
 # Their values map names to schemas.
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+# Their values are data.
+_DATA = frozenset({"enum", "const", "default", "examples"})
 # Where a schema that accepts more makes the whole accept less.
-_NOT_MONOTONE = frozenset({"not", "oneOf", "if", "then", "else", "maxContains"})
+_NOT_MONOTONE = frozenset({"not", "oneOf", "if"})
 _UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+
 _DIALECT = re.compile(r"https?://json-schema\.org/(draft-0[467]/|draft/(2019-09|2020-12)/)schema#?")
+# What a schema that names none of these is read as: the first of which its meta-schema accepts it.
+_ASSUMED = (
+    "https://json-schema.org/draft/2020-12/schema",
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-04/schema#",
+)
 
 
 class Validity(Protocol):
@@ -80,30 +82,32 @@ class CompiledSchema:
 
     def __init__(self, schema: JsonObject) -> None:
         text = encode(schema)
-        references = sum(text.count(f'"{name}":'.encode()) for name in _REFERENCES)
+        references = sum(text.count(f'"{name}":'.encode()) for name in REFERENCES)
         if references > _REFERENCES_MAX:
             raise ValueError(f"a JSON Schema may hold at most {_REFERENCES_MAX} references, this has {references}")
         self._followed_left = 0
-        dialect = schema.get("$schema")
-        if isinstance(dialect, str) and not _DIALECT.fullmatch(dialect):
-            schema = {key: value for key, value in schema.items() if key != "$schema"}
+        self._dialect = _dialect(schema)
+        self.is_reference_alone = "/draft-0" in self._dialect
         unevaluated = text.count(b'"unevaluated')
-        is_costly = unevaluated > _UNEVALUATED_MAX or (unevaluated and references > _UNEVALUATED_REFERENCES_MAX)
         left_out = frozenset(_backtracking(schema)) if b'"pattern' in text else frozenset[str]()
-        relax = _relaxation(left_out, _UNEVALUATED if is_costly else frozenset()) if left_out or is_costly else _same
-        self.document = schema
+        is_costly = unevaluated > _UNEVALUATED_MAX or references > _UNEVALUATED_REFERENCES_MAX
+        # What a keyword that is left out evaluated would count as unevaluated.
+        keywords = _UNEVALUATED if unevaluated and (is_costly or left_out) else frozenset[str]()
+        relax = _relaxation(left_out, keywords) if left_out or keywords else _same
+        self.document: JsonObject = {**schema, "$schema": self._dialect}
         if references or relax is not _same:
+            mark = _marked_alone if self.is_reference_alone else _marked
+            data = frozenset[str]() if _leads_into_data(schema) else _DATA
             # Not the root itself: pointers lead through it, and what leads back to it is marked anyway.
             self.document = {
-                key: _mapped(value, relax, _marked, is_named=key in _NAMED) for key, value in relax(schema).items()
+                key: value if key in data else _mapped(value, relax, mark, data, is_named=key in _NAMED)
+                for key, value in relax(self.document).items()
             }
         stacked = sum(not node.keys().isdisjoint(_SAME_LEVEL) for node in _objects(self.document)) if references else 0
         if stacked > _STACKED_MAX:
             raise ValueError(f"a JSON Schema may combine at most {_STACKED_MAX} subschemas, this combines {stacked}")
         self._levels_max = _STACKED_MAX // stacked if stacked else _LEVELS_MAX
         self._validator = self._compile(self.document)
-        self._class = type(self._validator)
-        self.is_reference_alone = self._class in {Draft4Validator, Draft6Validator, Draft7Validator}
 
     def accepts(self, value: JsonValue, *, size_bytes: int) -> bool:
         """Whether a value matches.
@@ -123,9 +127,21 @@ class CompiledSchema:
             raise ValueError("takes too many steps to check against its schema")
         return is_valid
 
-    def part(self, keywords: JsonObject) -> Validity:
-        """Compile some keywords by themselves, in the same draft; they must hold no references."""
-        return self._class(keywords, pattern_options=_PATTERNS, validate_formats=False, offline=True)
+    def part(self, keywords: JsonObject) -> Validity | None:
+        """Compile some keywords by themselves, in the same draft; they must hold no references.
+
+        Returns:
+            None if they come from an embedded schema of another draft, and are not valid in this one.
+        """
+        try:
+            return type(self._validator)(keywords, pattern_options=_PATTERNS, validate_formats=False, offline=True)
+        except ValidationError:
+            return None
+
+    @cached_property
+    def references(self) -> References:
+        """Where the references of the document lead."""
+        return References(self.document, identifier="id" if "draft-04" in self._dialect else "$id")
 
     # What the library calls when it meets the mark, and, on what that returns, for every value.
     def _counter(self, _parent: object, _value: object, _path: object) -> CompiledSchema:
@@ -168,9 +184,18 @@ def panics_as_errors() -> Generator[None]:
         raise
 
 
-def is_reference(node: JsonObject) -> bool:
-    """Whether a subschema stands, in part at least, for another."""
-    return any(isinstance(node.get(name), str) for name in _REFERENCES)
+def _dialect(schema: JsonObject) -> str:
+    """Return the draft a schema names, or else the newest one that accepts it; the newest of all if none does."""
+    named = schema.get("$schema")
+    if isinstance(named, str) and _DIALECT.fullmatch(named):
+        return named
+    return next((draft for draft in _ASSUMED if meta.is_valid({**schema, "$schema": draft})), _ASSUMED[0])
+
+
+def _leads_into_data(schema: JsonObject) -> bool:
+    """Whether a reference leads to a schema that stands where data do."""
+    pointers = (unquote(target) for node in _objects(schema) for target in targets(node))
+    return any(not _DATA.isdisjoint(pointer.split("/")) for pointer in pointers)
 
 
 def _backtracking(schema: JsonObject) -> Iterator[str]:
@@ -220,7 +245,7 @@ def _relaxation(patterns: frozenset[str], keywords: frozenset[str]) -> Callable[
         if isinstance(named, dict) and not named.keys().isdisjoint(patterns):
             kept["patternProperties"] = {key: value for key, value in named.items() if key not in patterns}
             # The keys that such a pattern would have matched are no longer told from the others.
-            kept = {key: value for key, value in kept.items() if key not in {"additionalProperties", *_UNEVALUATED}}
+            kept.pop("additionalProperties", None)
         return kept
 
     return relaxed
@@ -231,6 +256,18 @@ def _same(node: JsonObject) -> JsonObject:
 
 
 def _marked(node: JsonObject) -> JsonObject:
+    """Return a subschema with its references behind a mark, and all else where pointers find it."""
+    # A schema that leads back to itself would confuse `unevaluated...` beside it, unless they stay together.
+    if not is_reference(node) or not node.keys().isdisjoint(_UNEVALUATED):
+        return _marked_alone(node)
+    references: JsonObject = {name: node[name] for name in REFERENCES if name in node}
+    rest = {key: value for key, value in node.items() if key not in references}
+    branches = node.get("allOf")
+    return {**rest, "allOf": [*(branches if isinstance(branches, list) else ()), {COUNTED: True}, references]}
+
+
+def _marked_alone(node: JsonObject) -> JsonObject:
+    """Return a subschema behind a mark if it refers, as it is in drafts in which nothing beside a reference counts."""
     return {"allOf": [{COUNTED: True}, node]} if is_reference(node) else node
 
 
@@ -254,18 +291,23 @@ def _mapped(
     node: JsonValue,
     before: Callable[[JsonObject], JsonObject],
     after: Callable[[JsonObject], JsonObject],
+    data: frozenset[str],
     *,
     is_named: bool = False,
 ) -> JsonValue:
     """Return a copy in which every object was changed before its parts were, and after.
 
-    An object that maps names to schemas has no keywords, so `before` passes it by.
+    An object that maps names to schemas has no keywords, so `before` passes it by. What the keywords `data` hold stays.
     """
     if isinstance(node, list):
-        return [_mapped(child, before, after) for child in node]
+        return [_mapped(child, before, after, data) for child in node]
     if not isinstance(node, dict):
         return node
-    parts = node if is_named else before(node)
+    if is_named:
+        return after({name: _mapped(part, before, after, data) for name, part in node.items()})
     return after(
-        {key: _mapped(part, before, after, is_named=not is_named and key in _NAMED) for key, part in parts.items()}
+        {
+            key: part if key in data else _mapped(part, before, after, data, is_named=key in _NAMED)
+            for key, part in before(node).items()
+        }
     )

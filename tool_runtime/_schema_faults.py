@@ -6,28 +6,27 @@ them. So the library only decides, and this finds the places, within bounds. Wha
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
-from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from tool_runtime._schema_compiler import CompiledSchema, Validity, is_reference
+from tool_runtime._schema_compiler import CompiledSchema, Validity
+from tool_runtime._schema_references import is_reference
 from tool_runtime.payload import JsonObject, path_text
-from tool_runtime.problems import Path, Problem, cut, shown, unknown_key
+from tool_runtime.problems import Path, Problem, cut, json_text, shown, unknown_key
 
-__all__ = ["find_problems"]
+__all__ = ["find_float_integers", "find_problems"]
 
 _STEPS_MAX = 50_000
 _UNIONS_NESTED_MAX = 30
 
 _LIMIT_CHARS_MAX = 120
 _LIMIT_ITEMS_MAX = 50
-_NAMES_TOLD_MAX = 100
-_NAME_CHARS_MAX = 60
+_PATH_CHARS_MAX = 60
 _BRANCHES_TOLD_MAX = 20
+_BRANCH_CHARS_MAX = 200
 
 # Keywords that are checked by themselves, where they hold no references.
 _PLAIN = frozenset(
@@ -36,6 +35,14 @@ _PLAIN = frozenset(
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
     | {"minItems", "maxItems", "minProperties", "maxProperties"}
 )
+# What changes the meaning of another keyword beside it.
+_MODIFIERS = {
+    "minimum": ("exclusiveMinimum",),
+    "maximum": ("exclusiveMaximum",),
+    "contains": ("minContains", "maxContains"),
+}
+# These do in draft 4 alone, where they are true or false.
+_EXCLUSIVE = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 
 Step = tuple[JsonValue, JsonValue, Path]
 
@@ -48,6 +55,15 @@ class _Fault:
     keyword: str = ""
     integer_expected: bool = False
 
+    def is_of_another_type(self, path: Path) -> bool:
+        return self.keyword == "type" and self.path == path
+
+    def is_of_another_kind(self, path: Path) -> bool:
+        return self.keyword == "const" and len(self.path) == len(path) + 1
+
+    def is_no_integer(self, _path: Path) -> bool:
+        return not self.integer_expected
+
     def problem(self) -> Problem:
         text = f"{self.clause}, got {self.got}" if self.got else self.clause
         return Problem(self.path, text, integer_expected=self.integer_expected)
@@ -59,9 +75,17 @@ def find_problems(schema: CompiledSchema, value: JsonValue) -> list[Problem]:
     return list(dict.fromkeys(fault.problem() for fault in finder.faults(schema.document, value, ())))
 
 
+def find_float_integers(schema: CompiledSchema, value: JsonValue) -> list[Path]:
+    """Return where a value that matches holds a number like 12.0, and the schema wants an integer."""
+    finder = _Finder(schema, is_float_integer=False)
+    return [fault.path for fault in finder.faults(schema.document, value, ()) if fault.integer_expected]
+
+
 class _Finder:
-    def __init__(self, schema: CompiledSchema) -> None:
+    def __init__(self, schema: CompiledSchema, *, is_float_integer: bool = True) -> None:
         self._schema = schema
+        self._is_float_integer = is_float_integer
+        self._clauses: dict[tuple[str, int], str] = {}
         self._steps_left = _STEPS_MAX
         self._unions = 0
         self._parts: dict[tuple[str, str | int], Validity | None] = {}
@@ -90,20 +114,20 @@ class _Finder:
             return
         for keyword, wanted in node.items():
             if keyword in _PLAIN and not self._holds(node, keyword, value):
-                yield _fault(keyword, wanted, value, path)
+                yield self._fault(node, keyword, value, path)
             elif keyword in {"anyOf", "oneOf"}:
                 yield from self._union(cast("list[JsonValue]", wanted), value, path)
             elif keyword == "required" and isinstance(value, dict):
                 names = cast("list[str]", wanted)
                 yield from (_Fault((*path, name), "is required") for name in names if name not in value)
             elif keyword == "additionalProperties" and wanted is False and isinstance(value, dict):
-                clause = unknown_key(_told(_object(node, "properties")))
+                clause = self._clause(node, keyword)
                 yield from (_Fault((*path, key), clause) for key in self._undeclared(node, value))
 
     def _steps(self, node: JsonObject, value: JsonValue, path: Path) -> Iterator[Step]:
         """Yield the subschemas that must hold as well, with what they must hold for."""
         if isinstance(ref := node.get("$ref"), str):
-            yield self._target(ref), value, path
+            yield self._schema.references.target(node, ref), value, path
             if self._schema.is_reference_alone:
                 return
         for branch in _list(node, "allOf"):
@@ -140,10 +164,13 @@ class _Finder:
         if not all(refusals):
             return []
         if isinstance(value, dict | list):
-            # Where only one of the branches is for this kind of container, its faults are those to mend.
-            near = [faults for faults in refusals if not any(f.path == path and f.keyword == "type" for f in faults)]
-            if len(near) == 1:
-                return near[0]
+            # The faults to mend are those of the one branch that is for such a container, for such a kind of object,
+            # or for an object whose integers are written as texts.
+            for is_apart in (_Fault.is_of_another_type, _Fault.is_of_another_kind, _Fault.is_no_integer):
+                near = [faults for faults in refusals if not any(is_apart(fault, path) for fault in faults)]
+                if len(near) == 1:
+                    return near[0]
+                refusals = near or refusals
         faults = [fault for refusal in refusals for fault in refusal]
         clauses = list(dict.fromkeys(_clause_from(fault, path) for fault in faults))
         if len(clauses) > _BRANCHES_TOLD_MAX:
@@ -152,8 +179,28 @@ class _Finder:
         return [_Fault(path, " or ".join(clauses), shown(value), integer_expected=integer)]
 
     def _holds(self, node: JsonObject, keyword: str, value: JsonValue) -> bool:
-        part = self._part((keyword, id(node)), {keyword: node[keyword]})
+        if keyword == "type" and isinstance(value, float) and not self._is_float_integer:
+            return "number" in _types(node)
+        part = self._part((keyword, id(node)), _together(node, keyword))
         return part is None or part.is_valid(value)
+
+    def _fault(self, node: JsonObject, keyword: str, value: JsonValue, path: Path) -> _Fault:
+        wanted = node[keyword]
+        is_one_value = keyword == "const" or (keyword == "enum" and isinstance(wanted, list) and len(wanted) == 1)
+        return _Fault(
+            path,
+            self._clause(node, keyword),
+            shown(value),
+            keyword="const" if is_one_value else keyword,
+            integer_expected=keyword == "type" and "integer" in _types(node),
+        )
+
+    def _clause(self, node: JsonObject, keyword: str) -> str:
+        """Return what a keyword asks for; made once, however many values break it."""
+        key = (keyword, id(node))
+        if key not in self._clauses:
+            self._clauses[key] = _clause_of(node, keyword)
+        return self._clauses[key]
 
     def _matching(self, patterns: Iterable[str], text: str) -> Iterator[str]:
         for pattern in patterns if self._steps_left > 0 else ():
@@ -168,21 +215,6 @@ class _Finder:
             self._parts[key] = None if _has_reference(keywords) else self._schema.part(keywords)
         return self._parts[key]
 
-    def _target(self, reference: str) -> JsonValue:
-        """Return what a reference into this document leads to; True, which everything matches, for any other."""
-        node: JsonValue = self._schema.document
-        if not re.fullmatch(r"#(/.*)?", reference, re.DOTALL):
-            return True
-        for step in reference.split("/")[1:]:
-            name = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(node, dict) and name in node:
-                node = node[name]
-            elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
-                node = node[int(name)]
-            else:
-                return True
-        return node
-
 
 def _items(node: JsonObject, value: list[JsonValue], path: Path) -> Iterator[Step]:
     items = node.get("items")
@@ -194,25 +226,39 @@ def _items(node: JsonObject, value: list[JsonValue], path: Path) -> Iterator[Ste
             yield schema, item, (*path, index)
 
 
-def _fault(keyword: str, wanted: JsonValue, value: JsonValue, path: Path) -> _Fault:
+def _together(node: JsonObject, keyword: str) -> JsonObject:
+    """Return a keyword with those beside it that change its meaning; nothing if that is all that it does itself."""
+    if keyword in _EXCLUSIVE and isinstance(node[keyword], bool):
+        return {}
+    beside = (name for name in _MODIFIERS.get(keyword, ()) if name in node)
+    modifiers = (name for name in beside if name not in _EXCLUSIVE or isinstance(node[name], bool))
+    return {name: node[name] for name in (keyword, *modifiers)}
+
+
+def _types(node: JsonObject) -> list[str]:
+    wanted = node["type"]
+    return cast("list[str]", wanted if isinstance(wanted, list) else [wanted])
+
+
+def _clause_of(node: JsonObject, keyword: str) -> str:
+    if keyword == "additionalProperties":
+        return unknown_key(list(_object(node, "properties")))
     if keyword == "type":
-        types = cast("list[str]", wanted) if isinstance(wanted, list) else [cast("str", wanted)]
-        clause = f"must be of type {' or '.join(types)}"
-        return _Fault(path, clause, shown(value), keyword, integer_expected="integer" in types)
-    few = wanted[:_LIMIT_ITEMS_MAX] if isinstance(wanted, list) else wanted
-    limit = repr(few)
-    limit = limit if few == wanted and len(limit) <= _LIMIT_CHARS_MAX else f"{limit[:_LIMIT_CHARS_MAX]}…"
-    return _Fault(path, f"must match {keyword} {limit}", shown(value), keyword)
+        return f"must be of type {' or '.join(_types(node))}"
+    limits = (f"{name} {_limit(limit)}" for name, limit in _together(node, keyword).items())
+    return f"must match {', '.join(limits)}"
+
+
+def _limit(limit: JsonValue) -> str:
+    few = limit[:_LIMIT_ITEMS_MAX] if isinstance(limit, list) else limit
+    text = json_text(few)
+    return text if few == limit and len(text) <= _LIMIT_CHARS_MAX else f"{text[:_LIMIT_CHARS_MAX]}…"
 
 
 def _clause_from(fault: _Fault, path: Path) -> str:
     inner = fault.path[len(path) :]
-    return f"{cut(path_text(inner), _NAME_CHARS_MAX)} {fault.clause}" if inner else fault.clause
-
-
-def _told(names: Mapping[str, object]) -> list[str]:
-    told = [cut(name, _NAME_CHARS_MAX) for name in list(names)[:_NAMES_TOLD_MAX]]
-    return [*told, f"and {len(names) - _NAMES_TOLD_MAX} more"] if len(names) > _NAMES_TOLD_MAX else told
+    clause = cut(fault.clause, _BRANCH_CHARS_MAX)
+    return f"{cut(path_text(inner), _PATH_CHARS_MAX)} {clause}" if inner else clause
 
 
 def _has_reference(node: JsonValue) -> bool:

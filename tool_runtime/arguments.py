@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
 from tool_runtime.checks import Checker
 from tool_runtime.payload import JsonObject, decode, encode
-from tool_runtime.problems import MismatchError, Problem
+from tool_runtime.problems import MismatchError, Path
 
 __all__ = ["call_text", "check_arguments"]
 
@@ -24,18 +24,20 @@ _EXACT_FLOAT_MAX = 2**53
 def check_arguments(checker: Checker[ArgsT], payload: bytes) -> tuple[ArgsT, bytes]:
     """Return the arguments that a JSON text holds, and that text with every lenient integer made a real one.
 
-    Where an integer is expected, `"12"` and `12.0` count as 12.
+    Where an integer is expected, `"12"` and `12.0` count as 12, up to 18 digits and 2**53.
 
     Raises:
         MismatchError: The arguments do not match; it carries every problem.
     """
     try:
-        return checker.parse(payload), payload
+        args = checker.parse(payload)
     except MismatchError as error:
-        mended = _with_integers(payload, error.problems)
+        mended = _with_integers(payload, [problem.path for problem in error.problems if problem.integer_expected])
         if mended is None:
             raise
-    return checker.parse(mended), mended
+        args, payload = checker.parse(mended), mended
+    exact = _with_integers(payload, checker.float_integers(payload))
+    return (args, payload) if exact is None else (checker.parse(exact), exact)
 
 
 def call_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
@@ -43,13 +45,13 @@ def call_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
     return f"{name}({encode(arguments).decode()})"
 
 
-def _with_integers(payload: bytes, problems: Iterable[Problem]) -> bytes | None:
-    paths = [problem.path for problem in problems if problem.integer_expected and problem.path]
+def _with_integers(payload: bytes, paths: Sequence[Path]) -> bytes | None:
+    """Return the text with integers at these places, or None if nothing there can be made one."""
     if not paths:
         return None
     arguments = cast("JsonObject", decode(payload))
     mended = False
-    for path in paths:
+    for path in filter(None, paths):
         holder = _at(arguments, path[:-1])
         whole = _whole(holder[path[-1]])
         if whole is not None:

@@ -34,16 +34,29 @@ class Checker(Protocol[ValueT_co]):
         """
         ...
 
+    def float_integers(self, payload: bytes, /) -> list[Path]:
+        """Return where a JSON text that matches holds a number like `12.0` and an integer is expected.
+
+        Raises:
+            MismatchError: It cannot be decided.
+        """
+        ...
+
 
 def checker_for(source: type[BaseModel] | Mapping[str, JsonValue]) -> Checker[Any]:
-    """Compile a model, or a JSON Schema (draft 2020-12 unless it names another).
+    """Compile a model, or a JSON Schema.
+
+    A JSON Schema is read under the draft it names; without one under 2020-12, or if it is no valid schema of that
+    draft, under draft 7 or 4. An empty one accepts any JSON.
 
     Raises:
         ValueError: The mapping is not a valid JSON Schema.
     """
     if isinstance(source, type):
         return ModelChecker(source)
-    # Only mounted tools bring a bare schema, and the library takes a tenth of a second to load.
+    if not source:
+        return _AnyChecker()
+    # A model or an empty schema needs no library, which takes a tenth of a second to load.
     from tool_runtime._schema_checker import SchemaChecker
 
     return SchemaChecker(source)
@@ -62,6 +75,10 @@ class ModelChecker(Generic[ModelT_co]):
             return self._model.model_validate_json(payload, strict=True, extra="forbid")
         except ValidationError as error:
             raise MismatchError(self._problems(payload, error)) from error
+
+    def float_integers(self, _payload: bytes, /) -> list[Path]:
+        """Return nothing: strictly, `12.0` is no integer."""
+        return []
 
     def _problems(self, payload: bytes, error: ValidationError) -> list[Problem]:
         try:
@@ -85,6 +102,24 @@ class ModelChecker(Generic[ModelT_co]):
         is_about_the_whole = not path and kinds == {"value_error"}
         got = "" if is_about_the_whole else f", got {shown(details[0]['input'])}"
         return Problem(path, f"{wanted}{got}", integer_expected="int_type" in kinds)
+
+
+class _AnyChecker:
+    """Lets every value pass."""
+
+    def __init__(self) -> None:
+        self.schema: JsonObject = {}
+
+    def parse(self, payload: bytes) -> JsonValue:
+        """Return the plain value; see `Checker.parse`."""
+        try:
+            return decode(payload)
+        except NotJsonError as fault:
+            raise MismatchError([Problem((), str(fault))]) from fault
+
+    def float_integers(self, _payload: bytes, /) -> list[Path]:
+        """Return nothing: no integer is expected."""
+        return []
 
 
 def _clause(detail: ErrorDetails) -> str:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, JsonValue, model_validato
 from tool_runtime.arguments import call_text, check_arguments
 from tool_runtime.checks import ModelChecker
 from tool_runtime.payload import encode
-from tool_runtime.problems import MismatchError
+from tool_runtime.problems import MismatchError, Problem, unknown_key
 
 
 def at_least_one(line: int) -> int:
@@ -115,7 +115,7 @@ def test_right_arguments_are_accepted(arguments: dict[str, JsonValue], field: st
         ({"counts": {"a": "x"}}, 'counts.a: must be a valid integer, got "x"'),
         ({"text": {"a": 1}}, "text: must be a valid string, got an object"),
         ({"count": "x" * 500}, "count: must be a valid integer, got a string of 500 characters"),
-        ({"count": "\x1b[2J"}, "count: must be a valid integer, got '\\x1b[2J'"),
+        ({"count": "\x1b[2J"}, 'count: must be a valid integer, got "\\u001b[2J"'),
         ({"steps": [{"old": "o"}, {}]}, "steps[1].old: is required"),
         ({"steps": [{"old": "o", "new": "n"}]}, "steps[0].new: unknown key, known: old, line"),
         ([], "must be an object, got an array"),
@@ -138,6 +138,30 @@ def test_every_offending_path_is_listed_at_once() -> None:
 
 def test_an_unknown_key_is_answered_with_all_known_ones() -> None:
     assert refused({"colour": 1}) == f"colour: unknown key, known: {', '.join(Args.model_fields)}"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([f"k{number}" for number in range(10_000)], "k48, k49, and 9950 more"),
+        (["x" * 1000] * 10_000, f"{'x' * 60}..., and 9986 more"),
+    ],
+)
+def test_of_many_known_keys_the_first_are_told_and_how_many_there_are_more(names: list[str], told: str) -> None:
+    clause = unknown_key(names)
+    assert clause.endswith(told)
+    assert len(clause) < 1_000
+
+
+@pytest.mark.parametrize("size", [1, 100, 100_000])
+def test_the_text_of_many_problems_is_bounded_and_tells_how_many_there_are_more(size: int) -> None:
+    problems = [Problem((f"key{number}",), "x" * size) for number in range(1_000)]
+    error = MismatchError(problems)
+    assert error.problems == tuple(problems)
+    told = str(error).split("; ")
+    assert told[0].startswith("key0: x")
+    assert told[-1] == f"and {1_000 - len(told) + 1} more"
+    assert len(str(error)) < 4_100
 
 
 def test_a_model_without_keys_says_so() -> None:

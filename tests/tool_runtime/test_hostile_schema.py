@@ -16,12 +16,13 @@ from tool_runtime.problems import MismatchError, Problem
 pytestmark = pytest.mark.timeout(20)
 
 ITSELF: JsonObject = {"$ref": "#"}
+NOT_BLANK: JsonObject = {"properties": {"a": {"pattern": r"^(?!\s*$).+"}}, "required": ["a"]}
 
 
 def problems(schema: JsonObject, value: JsonValue) -> tuple[Problem, ...]:
     with pytest.raises(MismatchError) as caught:
         checker_for(schema).parse(encode(value))
-    assert len(str(caught.value)) < 15_000
+    assert len(str(caught.value)) < 4_100
     return caught.value.problems
 
 
@@ -48,7 +49,7 @@ def chain(length: int, link: Callable[[JsonObject], JsonObject], end: JsonObject
 
 def test_a_catastrophic_pattern_is_matched_in_linear_time() -> None:
     assert messages({"pattern": "(a+)+$"}, "a" * 1_000_000 + "b") == [
-        "must match pattern '(a+)+$', got a string of 1000001 characters"
+        'must match pattern "(a+)+$", got a string of 1000001 characters'
     ]
 
 
@@ -67,6 +68,10 @@ def test_a_pattern_that_needs_backtracking_is_not_enforced(pattern: str) -> None
         ({"contains": {"pattern": "^(?=a)"}, "maxContains": 1}, ["a", "b"]),
         ({"patternProperties": {"^(?=a)": {}}, "additionalProperties": False}, {"a": 1}),
         ({"not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"pattern": "^(?=a)"}}}, "b"),
+        ({"oneOf": [NOT_BLANK, {"required": ["b"]}], "unevaluatedProperties": False}, {"a": "x"}),
+        ({"if": NOT_BLANK, "then": {"properties": {"b": {}}}, "unevaluatedProperties": False}, {"a": "x", "b": 1}),
+        ({"allOf": [{"patternProperties": {"^(?=a)": True}}], "unevaluatedProperties": False}, {"a": 1}),
+        ({"allOf": [{"oneOf": [{"items": {"pattern": "^(?=a)"}}]}], "unevaluatedItems": False}, ["a"]),
     ],
 )
 def test_what_is_not_enforced_never_refuses_a_right_value(schema: JsonObject, value: JsonValue) -> None:
@@ -182,7 +187,33 @@ def test_ten_thousand_properties_and_as_many_unknown_keys_are_told_within_bounds
     schema: JsonObject = {"properties": {f"p{n}": {} for n in range(10_000)}, "additionalProperties": False}
     found = problems(schema, {f"q{n}": n for n in range(10_000)})
     assert len(found) == 10_000
-    assert found[0].message.endswith("p99, and 9900 more")
+    assert found[0].message.endswith("p49, and 9950 more")
+
+
+def test_many_unions_of_many_closed_objects_are_told_within_bounds() -> None:
+    closed: list[JsonValue] = [
+        {"properties": {f"key_number_{n}_{key}": {} for key in range(110)}, "additionalProperties": False}
+        for n in range(20)
+    ]
+    schema: JsonObject = {"properties": {f"p{n}": {"anyOf": closed} for n in range(25)}}
+    found = problems(schema, {f"p{n}": {"z": 1} for n in range(25)})
+    assert len(found) == 25
+    assert sum(len(problem.message) for problem in found) < 150_000
+    with pytest.raises(MismatchError, match=r"; and 2[0-9] more$"):
+        checker_for(schema).parse(encode({f"p{n}": {"z": 1} for n in range(25)}))
+
+
+def test_one_long_limit_broken_by_many_items_is_written_once() -> None:
+    assert len(problems({"items": {"const": "y" * 1_000_000}}, list[JsonValue](range(20_000)))) == 20_000
+
+
+@pytest.mark.parametrize("data", ["const", "enum", "default", "examples"])
+def test_references_that_double_where_data_stand_end(data: str) -> None:
+    place = f"#/$defs/d/{data}" + ("/0" if data in {"enum", "examples"} else "")
+    inner: JsonObject = {"items": {"$ref": place}}
+    double: JsonObject = {"anyOf": [inner, inner], "type": ["array", "integer"]}
+    held: JsonValue = [double] if place.endswith("/0") else double
+    assert problems({"$ref": place, "$defs": {"d": {data: held}}}, nested(150, "x"))
 
 
 @pytest.mark.parametrize(
@@ -252,8 +283,12 @@ def test_a_draft_that_ignores_what_stands_beside_a_reference_is_explained_so() -
     ("schema", "value", "message"),
     [
         ({"prefixItems": [{"type": "string"}], "items": False}, ["a", 1], "[1]: is not allowed, got 1"),
-        ({"contains": {"const": 1}, "minContains": 2}, [1], "does not match its JSON Schema"),
-        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "must match dependentRequired {'a': ['b']}, got an object"),
+        (
+            {"contains": {"const": 1}, "minContains": 2},
+            [1],
+            'must match contains {"const": 1}, minContains 2, got an array',
+        ),
+        ({"contains": {"const": 1}, "minContains": 0, "maxItems": 1}, [2, 3], "must match maxItems 1, got an array"),
         ({"if": {"const": 1}, "then": {"type": "string"}}, 1, "must be of type string, got 1"),
         ({"additionalProperties": {"type": "string"}}, {"a": 1}, "a: must be of type string, got 1"),
         ({"patternProperties": {"^a": {"type": "string"}}}, {"ab": 1}, "ab: must be of type string, got 1"),
