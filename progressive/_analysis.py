@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
-from progressive._tool_text import text_of
+from progressive._tool_text import ToolText, text_of
 from progressive.names import name_order
 from progressive.words import FUNCTION_WORDS, is_unspaced, spelling, stem
 from tool_runtime import Tool
@@ -20,6 +20,9 @@ __all__ = ["Analysis", "analysis_of", "name_spelling"]
 
 # How slowly a term's impact saturates when it comes again.
 _K1: Final = 1.5
+# How many different words of a tool are taken, which bounds what one costs to analyse, to keep and to find: to find the
+# stem of a word takes some 40 microseconds. A tool of LiveMCPBench has at most 365.
+_WORDS_MAX: Final = 400
 # How many words of a name and a description are kept in their order.
 _PHRASE_WORDS_MAX: Final = 120
 # Impacts are rounded to one in so many of an occurrence, and equal ones are one object: with millions of them, that
@@ -41,19 +44,11 @@ class _Field:
         weight: Of one occurrence, in occurrences in a description.
         length: Words of a usual field. It is fixed, so that no other tool has a say in a tool's impacts.
         leaning: How much a longer field discounts an occurrence: 0 not at all, 1 in proportion.
-        words_max: Of its different words, so many are taken, the first. That bounds what one tool costs to analyse,
-            to keep and to find. LiveMCPBench has at most 6, 287, 28, 172, and one tool above the last with 356.
     """
 
     weight: float
     length: float
     leaning: float
-    words_max: int
-
-    def terms(self, words: list[str]) -> list[str]:
-        """Return the terms of the words of such a field, in order."""
-        stems = {word: stem(word) for word in islice(dict.fromkeys(words), self.words_max)}
-        return [stems[word] for word in words if word in stems]
 
     def occurrences(self, terms: list[str]) -> dict[str, float]:
         """Return the weighted number of occurrences of each term of such a field."""
@@ -61,11 +56,11 @@ class _Field:
         return {term: one * times for term, times in Counter(terms).items()}
 
 
-_NAME: Final = _Field(weight=4.0, length=3, leaning=0.3, words_max=50)
-_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.35, words_max=300)
-_PARAMETER_NAMES: Final = _Field(weight=0.5, length=4, leaning=0.5, words_max=50)
-_PARAMETER_TEXTS: Final = _Field(weight=0.3, length=30, leaning=0.5, words_max=200)
-_CHOICES: Final = _Field(weight=0.3, length=10, leaning=0.5, words_max=100)
+_NAME: Final = _Field(weight=4.0, length=3, leaning=0.3)
+_DESCRIPTION: Final = _Field(weight=1.0, length=20, leaning=0.35)
+_PARAMETER_NAMES: Final = _Field(weight=0.5, length=4, leaning=0.5)
+_PARAMETER_TEXTS: Final = _Field(weight=0.3, length=30, leaning=0.5)
+_CHOICES: Final = _Field(weight=0.3, length=10, leaning=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +84,15 @@ class Analysis:
 def analysis_of(tool: Tool[Any]) -> Analysis:
     """Analyse a tool. The cost is bounded, whatever the tool holds."""
     text = text_of(tool)
-    # A tool may well be called `now` or `about`: function words count in names.
-    name = _NAME.terms(text.name)
-    description = _DESCRIPTION.terms(_telling(text.description))
+    stems = _stems(text)
+    name = [stems[word] for word in text.name if word in stems]
+    description = _terms(text.description, stems)
     fields = (
         (_NAME, name),
         (_DESCRIPTION, description),
-        (_PARAMETER_NAMES, _PARAMETER_NAMES.terms(_telling(text.parameter_names))),
-        (_PARAMETER_TEXTS, _PARAMETER_TEXTS.terms(_telling(text.parameter_texts))),
-        (_CHOICES, _CHOICES.terms(_telling(text.choices))),
+        (_PARAMETER_NAMES, _terms(text.parameter_names, stems)),
+        (_PARAMETER_TEXTS, _terms(text.parameter_texts, stems)),
+        (_CHOICES, _terms(text.choices, stems)),
     )
     occurrences: defaultdict[str, float] = defaultdict(float)
     for field, terms in fields:
@@ -126,8 +121,16 @@ def name_spelling(name: str) -> str:
     return spelling(name, chars_max=_SPELLING_CHARS_MAX)
 
 
-def _telling(words: list[str]) -> list[str]:
-    return [word for word in words if word not in FUNCTION_WORDS]
+def _stems(text: ToolText) -> dict[str, str]:
+    """Return the term of every word that is taken; what says most of the tool comes first, if they are too many."""
+    others = chain(text.parameter_names, text.description, text.parameter_texts, text.choices)
+    # A tool may well be called `now` or `about`: function words count in names.
+    taken = dict.fromkeys([*text.name, *(word for word in others if word not in FUNCTION_WORDS)])
+    return {word: stem(word) for word in islice(taken, _WORDS_MAX)}
+
+
+def _terms(words: list[str], stems: Mapping[str, str]) -> list[str]:
+    return [stems[word] for word in words if word in stems and word not in FUNCTION_WORDS]
 
 
 def _add_characters(occurrences: dict[str, float]) -> None:

@@ -23,7 +23,8 @@ __all__ = ["Scores", "Shown", "scored"]
 # count most come first, so what is left out tells the tools apart the least.
 _POSTINGS_MAX: Final = 100_000
 
-# Near terms: of so many terms of a query, so many for each, and so many postings for all of them.
+# Near terms: of so many terms of a query, so many for each, and so many postings for all of them, which only the first
+# near term of a wanted one may exceed.
 _NEAR_WANTED_MAX: Final = 32
 _NEAR_TERMS_MAX: Final = 16
 _NEAR_POSTINGS_MAX: Final = 30_000
@@ -114,21 +115,21 @@ def scored(wanted: Iterable[Wanted], shown: Shown) -> Scores:
 def _add_near(scores: Scores, wanted: Iterable[Wanted], shown: Shown) -> None:
     postings_left = _NEAR_POSTINGS_MAX
     for one in _worth_extending(wanted, scores.gains):
+        if postings_left <= 0:
+            return
         is_known = one.term in scores.gains
         near: dict[int, float] = {}
         for share, term in _near_terms(one.piece, shown, is_known=is_known):
             impacts = shown.impacts_of(term)
+            # The nearest is always looked at.
+            if near and len(impacts) > postings_left:
+                break
             postings_left -= len(impacts)
-            if postings_left < 0:
-                return
             for tool, impact in impacts.items():
                 near[tool] = max(near.get(tool, 0.0), share * impact)
         if near:
-            _add(
-                scores.by_tool,
-                near,
-                (_NEAR_KNOWN if is_known else _NEAR_UNKNOWN) * one.weight * shown.rarity(len(near)),
-            )
+            part = _NEAR_KNOWN if is_known else _NEAR_UNKNOWN
+            _add(scores.by_tool, near, part * one.weight * shown.rarity(len(near)))
 
 
 def _worth_extending(wanted: Iterable[Wanted], gains: Mapping[str, float]) -> list[Wanted]:

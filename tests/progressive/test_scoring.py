@@ -75,7 +75,14 @@ def test_near_terms_are_bounded_in_number_and_in_tools() -> None:
     assert [term for term, held in impacts.items() if held.visited] == [f"prefix{number:03}" for number in range(16)]
     shown = shown_of({f"{piece}xyz{number}": held_by(range(900)) for piece in "abcdefghi" for number in range(9)})
     scored(wanted(*(f"{piece}xyz" for piece in "abcdefghi")), shown)
-    assert 25_000 < visited(shown) <= 30_000
+    assert 29_000 < visited(shown) < 31_000
+
+
+def test_nearest_term_is_looked_at_however_many_tools_have_it() -> None:
+    impacts = {"weather": held_by(range(40_000)), "weathers": held_by(range(50_000))}
+    assert len(scored(wanted("weath"), shown_of(impacts)).by_tool) == 40_000
+    impacts = {"weather": held_by(range(20_000)), "weathers": held_by(range(50_000))}
+    assert len(scored(wanted("weath"), shown_of(impacts)).by_tool) == 20_000
 
 
 def test_near_terms_are_looked_for_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
