@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from progressive.gateway import MountStatus
-from progressive.graphemes import cut_text, one_line
 from progressive.names import RESERVED, SEARCH, name_order
+from progressive.texts import one_line
 from seamfs.config import BadSettingError, Settings, load_settings
 from seamfs.disclosed import Disclosed, disclosed, mount_failure
 from seamfs.terminal import Display, write_text
@@ -160,7 +160,7 @@ def _print_table(listing: _Listing, settings: Settings) -> None:
 
 
 def _row(entry: _Entry, settings: Settings) -> tuple[str, ...]:
-    summary = cut_text(one_line(entry.description), settings.progressive.max_summary_chars)
+    summary = one_line(entry.description, settings.progressive.max_summary_chars)
     return entry.name, entry.server or BUILT_IN, "eager" if entry.eager else "deferred", summary
 
 
