@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from progressive.absence import Absences
 from progressive.catalog import Catalog
 from progressive.code.sdk import sdk_text
 from progressive.names import DESCRIBE, INVOKE, RESERVED, RUN_CODE, SEARCH, text_order
@@ -29,8 +30,15 @@ class SurfaceError(ValueError):
 class Disclosure:
     """Shows a model few tools and lets it find the others. Presentation only: what may run is the runtime's matter."""
 
-    def __init__(self, runtime: ToolRuntime, options: DisclosureOptions | None = None) -> None:
+    def __init__(
+        self, runtime: ToolRuntime, options: DisclosureOptions | None = None, *, absences: Absences | None = None
+    ) -> None:
         """Mount the layer: register the discovery tools in the global scope, where no allow list hides them.
+
+        Args:
+            runtime: What it is mounted on.
+            options: Settings.
+            absences: Tells what is missing from the catalog for the moment, and why.
 
         Raises:
             DuplicateNameError: The global scope has a tool of a discovery tool's name, such as those of another layer.
@@ -38,7 +46,7 @@ class Disclosure:
         self.options = options or DisclosureOptions()
         self._runtime = runtime
         self._catalog = Catalog(runtime, eager=frozenset(self.options.eager_tools))
-        self._tools = {tool.name: tool for tool in discovery_tools(self._catalog, self.options)}
+        self._tools = {tool.name: tool for tool in discovery_tools(self._catalog, self.options, absences)}
         self._sdk_of = lru_cache(maxsize=_SDKS_KEPT_MAX)(_sdk_of)
         with ExitStack() as registered:
             for tool in self._tools.values():

@@ -11,9 +11,9 @@ from progressive.texts import one_line
 from tool_runtime import JsonObject, Tool
 from tool_runtime.payload import encode
 
-__all__ = ["Listings", "render_search"]
+__all__ = ["Listings", "render_search", "with_note"]
 
-_NO_MATCH: Final = "no tool matches the query; these are all there are"
+_NO_MATCH: Final = "no tool matches the query; these are all that are not declared"
 _FRAME_BYTES: Final = 512
 """Room for everything around the entries of a result."""
 
@@ -48,8 +48,8 @@ class Listings:
         if described < len(entries):
             notes = [*notes, f"descriptions from entry {described + 1} on are left out to keep the result small"]
         result: JsonObject = {"total": total, "truncated": len(tools) < total, "matches": entries}
-        if notes:
-            result["note"] = "; ".join(notes)
+        for note in notes:
+            result = with_note(result, note)
         return result
 
     def _describe(self, entries: list[JsonValue], tools: Sequence[Tool[Any]]) -> int:
@@ -70,6 +70,12 @@ class Listings:
             summary = one_line(tool.description, self._options.max_summary_chars)
             known = self._summaries[tool] = (summary, len(encode({"description": summary})))
         return known
+
+
+def with_note(result: JsonObject, note: str) -> JsonObject:
+    """Return a result that says one thing more."""
+    before = result.get("note")
+    return {**result, "note": f"{before}; {note}" if before else note}
 
 
 def render_search(value: JsonObject) -> str:

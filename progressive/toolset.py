@@ -5,10 +5,11 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, Field, JsonValue
 
-from progressive.catalog import Catalog, CatalogView
+from progressive.absence import NAME_CHARS_SHOWN_MAX, Absences, unavailable
+from progressive.catalog import Catalog
 from progressive.code.sdk import LANGUAGE, stubs
-from progressive.listing import Listings, render_search
-from progressive.names import DESCRIBE, INVOKE, RESERVED, RUN_CODE, SEARCH
+from progressive.listing import Listings, render_search, with_note
+from progressive.names import DESCRIBE, INVOKE, RUN_CODE, SEARCH
 from progressive.options import DisclosureOptions
 from progressive.texts import is_longer
 from tool_runtime import (
@@ -24,14 +25,12 @@ from tool_runtime import (
 )
 from tool_runtime.payload import encode
 from tool_runtime.problems import cut
-from tool_runtime.suggestions import close_names
 
 __all__ = ["RESULT_TOO_LARGE", "Described", "Found", "discovery_tools"]
 
 RESULT_TOO_LARGE: Final = "RESULT_TOO_LARGE"
 
 _LISTING_QUERY: Final = "*"
-_NAME_CHARS_SHOWN_MAX: Final = 100
 _ASKS_NOTHING: Final = ToolAnnotations(read_only=True, destructive=False, idempotent=True)
 
 
@@ -61,7 +60,7 @@ class Found(BaseModel):
 class DescribeArgs(BaseModel):
     """Arguments of describe_tools."""
 
-    names: list[str] = Field(min_length=1, description="Exact names, as search_tools gives them.")
+    names: list[str] = Field(description="Exact names, as search_tools gives them.")
 
 
 class Description(BaseModel):
@@ -88,12 +87,21 @@ class InvokeArgs(BaseModel):
     arguments: dict[str, JsonValue] = Field(description="Its arguments, as its schema says.")
 
 
-def discovery_tools(catalog: Catalog, options: DisclosureOptions) -> tuple[Tool[Any], ...]:
-    """Return the three tools over a catalog; their definitions depend on the options alone."""
-    return _search_tool(catalog, options), _describe_tool(catalog, options), _invoke_tool(catalog, options)
+def discovery_tools(
+    catalog: Catalog, options: DisclosureOptions, absences: Absences | None = None
+) -> tuple[Tool[Any], ...]:
+    """Return the three tools over a catalog; their definitions depend on the options alone.
+
+    `absences` tells what is missing for the moment, for results that would otherwise look complete.
+    """
+    return (
+        _search_tool(catalog, options, absences),
+        _describe_tool(catalog, options, absences),
+        _invoke_tool(catalog, options, absences),
+    )
 
 
-def _search_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[SearchArgs]:
+def _search_tool(catalog: Catalog, options: DisclosureOptions, absences: Absences | None) -> Tool[SearchArgs]:
     listings = Listings(options)
 
     async def execute(args: SearchArgs, context: ToolContext) -> JsonValue:
@@ -103,11 +111,15 @@ def _search_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[SearchArg
             raise _invalid(f"query: at most {options.max_query_chars} characters; use a few words")
         limit = None if args.limit is None else min(args.limit, options.max_search_results)
         if words in {"", _LISTING_QUERY}:
-            return listings.catalog(catalog.view(context.scope).tools, limit=limit, is_fallback=False)
-        view, ranked = await catalog.ranked(query, context.scope)
-        if not ranked:
-            return listings.catalog(view.tools, limit=limit, is_fallback=True)
-        return listings.matches(ranked, limit=options.max_search_results if limit is None else limit)
+            found = listings.catalog(catalog.view(context.scope).tools, limit=limit, is_fallback=False)
+        else:
+            view, ranked = await catalog.ranked(query, context.scope)
+            if ranked:
+                found = listings.matches(ranked, limit=options.max_search_results if limit is None else limit)
+            else:
+                found = listings.catalog(view.tools, limit=limit, is_fallback=True)
+        missing = absences.absent_note() if absences is not None else None
+        return found if missing is None else with_note(found, missing)
 
     return Tool(
         name=SEARCH,
@@ -121,13 +133,16 @@ def _search_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[SearchArg
         execute=execute,
         render=lambda _, value: [TextBlock(render_search(cast("JsonObject", value)))],
         concurrency_safe=lambda _: True,
+        is_ordered=False,
         example={"query": "convert currency"},
         annotations=_ASKS_NOTHING,
     )
 
 
-def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[DescribeArgs]:
+def _describe_tool(catalog: Catalog, options: DisclosureOptions, absences: Absences | None) -> Tool[DescribeArgs]:
     async def execute(args: DescribeArgs, context: ToolContext) -> JsonValue:
+        if not args.names:
+            raise _invalid(f"names: give 1 to {options.max_describe_tools} exact names; search_tools lists them")
         if len(args.names) > options.max_describe_tools:
             given = len(args.names)
             raise _invalid(
@@ -138,9 +153,9 @@ def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[Describ
         names = list(dict.fromkeys(args.names))
         view = catalog.view(context.scope)
         tools = {name: view.get(name) for name in names}
-        unavailable = [name for name, tool in tools.items() if tool is None]
-        if unavailable:
-            raise _unavailable(unavailable, view, context, options)
+        missing = [name for name, tool in tools.items() if tool is None]
+        if missing:
+            raise unavailable(missing, view, context, eager=options.eager_tools, absences=absences)
         described = _described([tool.schema() for tool in tools.values() if tool is not None], context)
         size_bytes = len(encode(described))
         if size_bytes > options.max_result_bytes:
@@ -160,17 +175,18 @@ def _describe_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[Describ
         execute=execute,
         render=_as_json,
         concurrency_safe=lambda _: True,
-        example={"names": ["convert_currency"]},
+        is_ordered=False,
+        example={"names": ["an_exact_name"]},
         annotations=_ASKS_NOTHING,
     )
 
 
-def _invoke_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[InvokeArgs]:
+def _invoke_tool(catalog: Catalog, options: DisclosureOptions, absences: Absences | None) -> Tool[InvokeArgs]:
     async def execute(args: InvokeArgs, context: ToolContext) -> ToolResult:
         _check_name(args.name, options)
         view = catalog.view(context.scope)
         if view.get(args.name) is None:
-            raise _unavailable([args.name], view, context, options)
+            raise unavailable([args.name], view, context, eager=options.eager_tools, absences=absences)
         return await context.call(args.name, args.arguments)
 
     return Tool(
@@ -184,7 +200,7 @@ def _invoke_tool(catalog: Catalog, options: DisclosureOptions) -> Tool[InvokeArg
         execute=execute,
         render=_as_json,
         delegates_to=lambda args: (args.name, args.arguments),
-        example={"name": "convert_currency", "arguments": {"amount": 12, "from": "EUR", "to": "JPY"}},
+        example={"name": "an_exact_name", "arguments": {}},
     )
 
 
@@ -211,29 +227,8 @@ def _check_name(name: str, options: DisclosureOptions) -> None:
     if not name:
         raise _invalid("a name is empty; search_tools lists the names")
     if is_longer(name, options.max_tool_name_chars):
-        shown = cut(name, _NAME_CHARS_SHOWN_MAX)
+        shown = cut(name, NAME_CHARS_SHOWN_MAX)
         raise _invalid(f"{shown!r}: a name has at most {options.max_tool_name_chars} characters")
-
-
-def _unavailable(
-    names: Sequence[str], view: CatalogView, context: ToolContext, options: DisclosureOptions
-) -> ToolError:
-    """Say of each name why it cannot be had, with names that may have been meant."""
-    known = [tool.name for tool in view.tools]
-    reasons = [_why_unavailable(name, known, context, options) for name in names]
-    return ToolError(RuntimeCode.UNKNOWN_TOOL, "; ".join(reasons))
-
-
-def _why_unavailable(name: str, known: Sequence[str], context: ToolContext, options: DisclosureOptions) -> str:
-    shown = repr(cut(name, _NAME_CHARS_SHOWN_MAX))  # with escapes for whatever cannot be printed
-    is_visible = context.runtime.get(name, context.scope) is not None
-    if is_visible and name in options.eager_tools:
-        return f"{shown} is already declared: call it directly"
-    if is_visible and name in RESERVED:
-        return f"{shown} belongs to the discovery of tools and is no entry of the catalog"
-    close = close_names(name, known)
-    hint = f"did you mean {' or '.join(close)}?" if close else "search_tools lists what there is"
-    return f"there is no tool {shown}; {hint}"
 
 
 def _alone_too_large(name: str) -> str:

@@ -181,6 +181,6 @@ class ToolRuntime:
 
 def _lane_of(tool: Tool[Any], args: object) -> Lane:
     if tool.concurrency_safe(args):
-        return Shared(tool.domain)
+        return Shared(tool.is_ordered)
     key = tool.concurrency_key(args)
-    return Alone(tool.domain) if key is None else Keyed(key, tool.domain)
+    return Alone(tool.is_ordered) if key is None else Keyed(key, tool.is_ordered)

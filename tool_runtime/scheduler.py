@@ -18,7 +18,7 @@ ResultT = TypeVar("ResultT")
 class Shared:
     """May overlap with other shared calls."""
 
-    domain: str = ""
+    is_ordered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Keyed:
     """May overlap with keyed calls of another key; those of the same key keep their order."""
 
     key: str
-    domain: str = ""
+    is_ordered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
     """Overlaps with nothing, and nothing moves across it."""
 
-    domain: str = ""
+    is_ordered: bool = True
 
 
 Lane: TypeAlias = Shared | Keyed | Alone
@@ -44,10 +44,10 @@ ALONE: Final = Alone()
 def may_overlap(one: Lane, other: Lane) -> bool:
     """Tell whether two calls that arrive one by one may run at the same time.
 
-    Calls of different domains may: a client that sends them together does not want one to wait for the other. (The
-    calls of a turn all come at once, and there the order of the model counts: see `run_in_lanes`.)
+    Those that are not ordered always may: a client that sends them together does not want one to wait for the other.
+    (The calls of a turn all come at once, and there the order of the model counts: see `run_in_lanes`.)
     """
-    if one.domain != other.domain:
+    if not (one.is_ordered and other.is_ordered):
         return True
     match one, other:
         case Shared(), Shared():

@@ -148,8 +148,8 @@ class Tool(Generic[ArgsT]):
         render: Pure; what the model is shown of a value.
         concurrency_safe: Whether a call may overlap with other safe calls of its turn.
         concurrency_key: What an unsafe call works on: calls with different keys may overlap, None overlaps with none.
-        domain: What its calls have to do with at all, such as one server: calls of another domain that arrive on their
-            own never wait for them.
+        is_ordered: Whether its calls keep their place among others that arrive one by one. Not those of a tool that
+            has nothing to do with ours, or only looks something up: nothing shall wait for it.
         delegates_to: Name and arguments of the call that a call stands for; it is then scheduled as that one.
         timeout_s: Bound on the body, in seconds.
         not_unicode_code: Code of the refusal when a text among the arguments holds a lone surrogate.
@@ -171,7 +171,7 @@ class Tool(Generic[ArgsT]):
     render: Callable[[ArgsT, JsonValue], Sequence[ContentBlock]]
     concurrency_safe: Callable[[ArgsT], bool] = _never
     concurrency_key: Callable[[ArgsT], str | None] = _nothing
-    domain: str = ""
+    is_ordered: bool = True
     delegates_to: Callable[[ArgsT], tuple[str, Mapping[str, JsonValue]] | None] = _nothing
     timeout_s: float | None = None
     not_unicode_code: str = RuntimeCode.INVALID_ARGS.value

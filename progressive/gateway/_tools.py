@@ -38,8 +38,8 @@ class ToolMaker:
     def tool(self, name: str, definition: Definition) -> Tool[JsonObject]:
         """Return a tool.
 
-        Each server is a domain of its own: one that hangs holds up its own calls only. Among these, tools that claim
-        to change nothing may overlap; the rest go one after the other.
+        Calls that a client sends one by one are handed on at once: a server that hangs holds up nobody. In one turn,
+        tools that claim to change nothing may overlap; the rest of a server's go one after the other.
 
         Raises:
             ValueError: The schema of its parameters is not valid.
@@ -54,7 +54,7 @@ class ToolMaker:
 
     def _made(self, name: str, definition: Definition, output: JsonObject) -> Tool[JsonObject]:
         read_only = definition.annotations.read_only
-        domain = f"mcp__{self._server}"
+        key = f"mcp__{self._server}"
 
         async def execute(args: JsonObject, _ctx: ToolContext) -> ToolSuccess:
             return self._success(tool, await self._call(definition, args))
@@ -67,8 +67,8 @@ class ToolMaker:
             execute=execute,
             render=_rendered,
             concurrency_safe=lambda _args: read_only,
-            concurrency_key=lambda _args: domain,
-            domain=domain,
+            concurrency_key=lambda _args: key,
+            is_ordered=False,
             timeout_s=self._options.call_timeout_s,
             annotations=definition.annotations,
         )

@@ -71,7 +71,9 @@ async def test_an_explicit_limit_holds_up_to_the_cap(limit: int, shown: int) -> 
 async def test_a_query_without_a_match_says_so_and_lists_all() -> None:
     result = await called(disclosed(*numbered(12)), "search_tools", query="zebra")
     assert isinstance(result, ToolSuccess)
-    assert result.text.startswith("12 tools (no tool matches the query; these are all there are)\ntool_000: ")
+    assert result.text.startswith(
+        "12 tools (no tool matches the query; these are all that are not declared)\ntool_000: "
+    )
     assert result.text.count("\n") == 12
 
 
@@ -173,7 +175,7 @@ async def test_where_programs_run_a_description_carries_stubs_of_these_tools_alo
 @pytest.mark.parametrize(
     ("names", "code", "reason"),
     [
-        ([], "INVALID_ARGS", "names"),
+        ([], "INVALID_ARGS", "names: give 1 to 5 exact names"),
         (["a"] * 6, "INVALID_ARGS", "6 given, at most 5 at once"),
         ([""], "INVALID_ARGS", "a name is empty"),
         (["x" * 201], "INVALID_ARGS", "a name has at most 200 characters"),
@@ -320,3 +322,40 @@ async def test_two_tools_that_are_too_large_together_are_asked_for_apart() -> No
     assert failure.code == "RESULT_TOO_LARGE"
     assert "ask for fewer tools at once" in failure.message
     assert (await value_of(runtime, "describe_tools", names=["b"]))["tools"][0]["name"] == "b"
+
+
+# -- what is missing for the moment ------------------------------------------------------------------------------------
+
+
+class Missing:
+    def absent_note(self) -> str | None:
+        return "still connecting: fs"
+
+    def why_absent(self, name: str) -> str | None:
+        return "the server fs is still being connected" if name.startswith("mcp__fs__") else None
+
+
+async def test_what_is_missing_for_the_moment_is_said_in_every_search_and_of_the_names_in_question() -> None:
+    runtime = ToolRuntime()
+    runtime.register(plain_tool("mcp__other__echo"))
+    Disclosure(runtime, absences=Missing())
+    for query in (None, "echo", "zebra"):
+        assert "still connecting: fs" in (await value_of(runtime, "search_tools", query=query))["note"]
+    for failure in (
+        await failure_of(runtime, "invoke_tool", name="mcp__fs__echo", arguments={}),
+        await failure_of(runtime, "describe_tools", names=["mcp__fs__echo"]),
+    ):
+        assert failure.code == RuntimeCode.UNKNOWN_TOOL
+        assert failure.message == "there is no tool 'mcp__fs__echo' now: the server fs is still being connected"
+
+
+async def test_the_name_that_a_tool_has_on_its_server_is_recognised() -> None:
+    runtime = disclosed(plain_tool("mcp__srv__echo"), plain_tool("mcp__srv__other"))
+    failure = await failure_of(runtime, "invoke_tool", name="echo", arguments={})
+    assert failure.message == "there is no tool 'echo'; did you mean mcp__srv__echo?"
+
+
+async def test_nothing_waits_for_a_search() -> None:
+    runtime = disclosed()
+    for name in ("search_tools", "describe_tools"):
+        assert not runtime.lane(ToolCall(name, {"names": ["a"]} if name == "describe_tools" else {}, id="c")).is_ordered

@@ -120,7 +120,7 @@ async def test_a_call_that_hangs_elsewhere_holds_up_no_file() -> None:
             execute=hang,
             render=lambda _, _value: [],
             concurrency_key=lambda _: "mcp__srv",
-            domain="mcp__srv",
+            is_ordered=False,
         )
     )
     queue = CallQueue(workspace.tools, owner=workspace.session())
