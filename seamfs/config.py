@@ -1,7 +1,6 @@
 """Settings from flags, the environment and `seamfs.toml`, in that order; the first that names a setting wins."""
 
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -42,8 +41,6 @@ CONFIG_FILE: Final = Path("seamfs.toml")
 MOUNTS: Final = "mounts"
 _FLAGS: Final = {"enabled": "progressive", "eager_tools": "eager", MOUNTS: "mount"}
 """Settings whose flag is not called as they are."""
-
-_FIELD_IN_ERROR: Final = re.compile(r'field "(\w+)"')
 
 NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
 """Variables with our prefix that are read by the test suite and mean nothing here."""
@@ -194,12 +191,22 @@ def _environment(ignored: frozenset[str]) -> _Source:
                 )
             if name.upper() != ENV_PREFIX + section.upper() and not _models(Settings.model_fields[section].annotation):
                 raise BadSettingError(f"{name}: unknown setting; {ENV_PREFIX}{section.upper()} holds one value")
+    source = EnvSettingsSource(Settings)
     try:
-        return _Source("environment", EnvSettingsSource(Settings)())
-    except SettingsError as error:
-        section = _FIELD_IN_ERROR.search(str(error))
-        name = ENV_PREFIX + (section[1].upper() if section else "")
-        raise BadSettingError(f'{name}: a list or table has to be JSON here, such as ["a", "b"]') from None
+        return _Source("environment", source())
+    except SettingsError:
+        raise BadSettingError(f'{_unread(source)}: a list or table has to be JSON here, such as ["a", "b"]') from None
+
+
+def _unread(source: EnvSettingsSource) -> str:
+    """Return which variable cannot be read; the error of the library names no more than its section."""
+    for name, value in os.environ.items():
+        source.env_vars = {name.lower(): value}
+        try:
+            source()
+        except SettingsError:
+            return name
+    return f"{ENV_PREFIX}*"
 
 
 def _file(config_file: Path | None) -> _Source:

@@ -19,7 +19,7 @@ from rich.text import Text
 from progressive.gateway import MountStatus
 from progressive.names import RESERVED, SEARCH, name_order
 from progressive.texts import one_line
-from seamfs.config import BadSettingError, Settings, load_settings
+from seamfs.config import BadSettingError, Settings, load_settings, mounting_file
 from seamfs.disclosed import Disclosed, disclosed, mount_failure
 from seamfs.terminal import Display, write_text
 from tool_fs.toolset import file_tools
@@ -71,8 +71,11 @@ def show_tools(
         as_json: Print one JSON object instead of a table.
 
     Raises:
-        BadSettingError: A setting, a mount or the query is wrong.
+        BadSettingError: A setting, a mount or the query is wrong, or a settings file that was found, not named, mounts
+            servers.
     """
+    if config_file is None:
+        _refuse_mounts_that_were_found()
     settings = load_settings(flags={"mounts": mounts} if mounts else {}, config_file=config_file)
     listing = anyio.run(partial(_listing, settings, query=query, read_only=read_only))
     if as_json:
@@ -87,6 +90,20 @@ def show_tools(
     for line in (*failures, *left_out):
         write_text(f"seamfs: {line}\n", sys.stderr)
     return not failures
+
+
+def _refuse_mounts_that_were_found() -> None:
+    """Refuse commands from a file that was not named: the directory may be one where an agent changes files.
+
+    Raises:
+        BadSettingError: The settings file of the working directory mounts servers.
+    """
+    file = mounting_file()
+    if file is not None:
+        raise BadSettingError(
+            f"{file}: mounts: a mount starts a program, and whoever changes files here may have written this one; "
+            "name it with --config if you trust what is there"
+        )
 
 
 async def _listing(settings: Settings, *, query: str | None, read_only: bool) -> _Listing:

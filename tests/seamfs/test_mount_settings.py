@@ -140,6 +140,7 @@ def test_a_wrong_table_is_one_line_that_names_file_and_setting(text: str, expect
         ("SEAMFS_PROGRESSIVE__ENABLED", "perhaps", "SEAMFS_PROGRESSIVE__ENABLED: Input should be a valid boolean"),
         ("SEAMFS_PROGRESSIVE__EAGER", "[]", "SEAMFS_PROGRESSIVE__EAGER: unknown setting; known here: eager_tools"),
         ("SEAMFS_MOUNTS__GIT__COMMAND", "x", "SEAMFS_MOUNTS__GIT__COMMAND: mounts belong into a file, or as one JSON"),
+        ("SEAMFS_PROGRESSIVE__EAGER_TOOLS", "mcp__a__b", "SEAMFS_PROGRESSIVE__EAGER_TOOLS: a list or table has to be"),
         ("SEAMFS_MOUNTS", "{not json", "SEAMFS_MOUNTS: "),
         ("SEAMFS_MOUNTS", '{"a": {"comand": "x"}}', "SEAMFS_MOUNTS: a.comand: unknown setting; known here: command"),
     ],

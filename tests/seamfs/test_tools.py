@@ -84,7 +84,7 @@ def test_a_query_shows_the_ranking_that_a_model_gets(
     assert count.startswith("2 of ")
     assert main(["tools", *BOX, "--query", "zzz"]) == 0
     told = capsys.readouterr().out
-    assert "no tool matches the query; these are all there are" in told
+    assert "no tool matches the query; these are all that are not declared" in told
     assert "\nread " not in told
 
 
@@ -156,6 +156,35 @@ def test_a_name_that_is_too_long_for_the_terminal_goes_on_below(monkeypatch: pyt
     start = next(index for index, line in enumerate(lines) if line.endswith("Add two numbers."))
     name = "".join(line.split()[0] for line in lines[start : start + 4] if line.split())
     assert name.startswith(f"mcp__{server}__add")
+
+
+def test_a_file_that_was_found_starts_no_programs_unless_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note, file = tmp_path / "started", Path("seamfs.toml")
+    program = [sys.executable, "-c", f"open({str(note)!r}, 'w')"]
+    file.write_text(f"[mounts.a]\ncommand = {json.dumps(program)}\n")
+    for flags in ([], BOX, ["--query", "x", "--json"]):
+        assert main(["tools", *flags]) == 2
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert shown.err == (
+            f"seamfs: {file.resolve()}: mounts: a mount starts a program, and whoever changes files here may have "
+            "written this one; name it with --config if you trust what is there\n"
+        )
+    assert not note.exists()
+    assert main(["tools", "--config", "seamfs.toml"]) == 1
+    assert note.exists()
+
+
+def test_a_file_that_was_found_and_mounts_nothing_is_read_and_mounts_of_the_environment_are_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("seamfs.toml").write_text("[progressive]\nmax_search_results = 1\n")
+    monkeypatch.setenv("SEAMFS_MOUNTS", json.dumps({"box": {"command": TOOLBOX}}))
+    assert main(["tools", "--query", "add a tool", "--json"]) == 0
+    (tool,) = json.loads(capsys.readouterr().out)["tools"]
+    assert tool["server"] == "box"
 
 
 @pytest.mark.parametrize(
