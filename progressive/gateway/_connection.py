@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import anyio
 from mcp import Client, MCPError, types
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.types import CONNECTION_CLOSED
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from progressive.gateway._ending import Ending
+from progressive.gateway._faults import is_cut_short
 from progressive.gateway._http import http_transport
 from progressive.gateway._live import Live
 from progressive.gateway._secrets import Secrets
@@ -131,5 +131,5 @@ async def ping(client: Client, ending: Ending, options: GatewayOptions) -> None:
             ending.seal(f"the server has not answered a ping for {options.ping_interval_s:g} s")
         except MCPError as error:
             # Any other answer, a refusal included, is a sign of life.
-            if error.code == CONNECTION_CLOSED:
+            if is_cut_short(error):
                 ending.seal()

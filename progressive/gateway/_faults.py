@@ -6,6 +6,7 @@ from typing import cast
 
 import httpx2
 from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from progressive.gateway._ending import Ending
@@ -13,9 +14,11 @@ from progressive.gateway._process import SpawnError
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._text import one_line
 
-__all__ = ["reason_of"]
+__all__ = ["is_cut_short", "reason_of"]
 
 _CHARS_MAX = 300
+# How the SDK (mcp/client/streamable_http.py) begins what it says when the answer to one request ended too soon.
+_CUT_SHORT = "SSE stream "
 
 
 def reason_of(error: Exception, ending: Ending, secrets: Secrets) -> str:
@@ -25,6 +28,11 @@ def reason_of(error: Exception, ending: Ending, secrets: Secrets) -> str:
     if ending.hint and not ending.reason:
         reason = f"{reason}; {ending.hint}"
     return one_line(secrets.hidden_in(reason), _CHARS_MAX)
+
+
+def is_cut_short(error: MCPError) -> bool:
+    """Whether the SDK gave up a request over HTTP; its code for that is also the commonest of the servers' own."""
+    return error.code == CONNECTION_CLOSED and error.error.message.startswith(_CUT_SHORT)
 
 
 def _innermost(error: Exception) -> Exception:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 from mcp import Client, MCPError, types
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
+from mcp.types import INVALID_REQUEST, PARSE_ERROR
 from pydantic import ValidationError
 
 from progressive.gateway._definitions import Definition
 from progressive.gateway._ending import Ending
+from progressive.gateway._faults import is_cut_short
 from progressive.gateway._wire import Tap
 from progressive.gateway.codes import GatewayCode
 from tool_runtime import JsonObject, RuntimeCode, ToolError
@@ -67,7 +68,7 @@ class Live:
                     f"{self._server}: the server no longer knows the session, which is made anew; nothing was done"
                 )
                 raise ToolError(GatewayCode.TOOL_UNAVAILABLE, message, retryable=True)
-            case MCPError() as error if self.ending.is_over or error.code == CONNECTION_CLOSED:
+            case MCPError() as error if self.ending.is_over or is_cut_short(error):
                 raise self._lost(definition) from error
             case MCPError() as error if error.code == PARSE_ERROR:
                 raise self._unreadable(error.error.message) from error

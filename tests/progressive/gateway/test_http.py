@@ -268,6 +268,36 @@ async def test_a_ping_notices_a_server_that_has_forgotten_the_session() -> None:
         assert any(asked.rpc == "ping" for asked in server.asked)
 
 
+async def test_an_error_of_the_servers_own_does_not_end_the_connection() -> None:
+    pinged = anyio.Event()
+
+    async def refuse(asked: Asked) -> Answer:
+        if asked.rpc == "ping":
+            pinged.set()
+        error = {"code": -32000, "message": "Repository not found"}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.body["id"], "error": error}).encode()
+        return Answer(200, {"Content-Type": "application/json"}, body)
+
+    async with (
+        RawHttp.running(legacy(refuse)) as server,
+        opened(HttpMount(name="web", url=server.url), ping_interval_s=0.05) as world,
+    ):
+        await pinged.wait()
+        failure = await world.failure("mcp__web__tool")
+        assert (failure.code, failure.message) == ("TOOL_FAILED", "web: Repository not found")
+        assert world.status().attempts == 1
+
+
+async def test_an_event_stream_that_ends_without_an_answer_may_have_taken_effect() -> None:
+    async with (
+        RawHttp.running(answering(Answer(200, SSE, b": nothing\n\n"))) as server,
+        opened(HttpMount(name="web", url=server.url)) as world,
+    ):
+        failure = await world.failure("mcp__web__tool")
+        assert failure.code == "TOOL_UNAVAILABLE"
+        assert "may have taken effect" in failure.message
+
+
 async def test_a_timeout_reaches_the_server_and_a_hanging_one_holds_up_nobody() -> None:
     async def hang(_asked: Asked) -> Answer:
         await anyio.sleep_forever()

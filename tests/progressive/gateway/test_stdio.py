@@ -314,6 +314,17 @@ async def test_an_error_of_the_protocol_fails_the_call(server: RawServer) -> Non
         assert (failure.code, failure.message) == ("TOOL_FAILED", "raw: no such thing")
 
 
+@pytest.mark.parametrize("message", ["Repository not found", "Connection closed"])
+async def test_an_error_with_the_code_of_the_sdk_for_a_closed_connection_is_the_servers_own(
+    server: RawServer, message: str
+) -> None:
+    server.lists(tools("refuse"))
+    async with opened(server.mount()) as world:
+        failure = await world.failure("mcp__raw__refuse", code=-32000, message=message)
+        assert (failure.code, failure.message) == ("TOOL_FAILED", f"raw: {message}")
+        assert (world.status().state, world.status().attempts) == ("connected", 1)
+
+
 async def test_a_malformed_result_fails_the_call(server: RawServer) -> None:
     server.lists(tools("reply"))
     async with opened(server.mount()) as world:

@@ -88,7 +88,7 @@ def called(request_id: Any, name: str, args: dict[str, Any]) -> dict[str, Any] |
     """Return the result of a call, None to answer nothing."""
     note("calls", name)
     if name == "refuse":
-        return send({"id": request_id, "error": {"code": -32602, "message": args["message"]}})
+        return send({"id": request_id, "error": {"code": args.get("code", -32602), "message": args["message"]}})
     if name in RESULTS:
         return RESULTS[name](args)
     return texts(json.dumps({"name": name, "arguments": args}))
