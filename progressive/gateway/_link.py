@@ -99,6 +99,15 @@ class Link:
             attempts=self._attempts,
         )
 
+    @property
+    def absence(self) -> str | None:
+        """Why tools of it may be missing, and what comes next; None while it is connected."""
+        if self._state == "connected":
+            return None
+        if not self._reason:
+            return f"the server {self._mount.name} is still being connected"
+        return f"the server {self._mount.name} is not connected: {self._reason}; {self._outlook()}"
+
     def close(self) -> None:
         """Let `run` come to its end."""
         self._closing.set()
@@ -226,10 +235,11 @@ class Link:
 
     def _unavailable(self) -> str:
         why = self._reason or "the server is not connected"
+        return f"{self._mount.name}: {why}; {self._outlook()}"
+
+    def _outlook(self) -> str:
         if self._state == "connecting":
-            when = "it is being connected now"
-        elif self._retry_at_s is None:
-            when = "it is tried again soon"
-        else:
-            when = f"it is tried again in {max(0.1, self._retry_at_s - anyio.current_time()):.1f} s"
-        return f"{self._mount.name}: {why}; {when}"
+            return "it is being connected now"
+        if self._retry_at_s is None:
+            return "it is tried again soon"
+        return f"it is tried again in {max(0.1, self._retry_at_s - anyio.current_time()):.1f} s"

@@ -7,11 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["exposed_names"]
+__all__ = ["exposed_names", "name_prefix"]
 
 _CHARS_MAX = 64
 _HASH_CHARS = 8
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def name_prefix(server: str) -> str:
+    """Return what the names of all tools of a server begin with."""
+    return f"mcp__{server}__"
 
 
 def exposed_names(server: str, tools: Iterable[str]) -> dict[str, str]:
@@ -21,7 +26,7 @@ def exposed_names(server: str, tools: Iterable[str]) -> dict[str, str]:
     the same, ends with a hash of the original instead. The order of the tools makes no difference.
     """
     originals = sorted(set(tools))
-    plain = {tool: f"mcp__{server}__{_UNUSABLE.sub('_', tool)}" for tool in originals}
+    plain = {tool: f"{name_prefix(server)}{_UNUSABLE.sub('_', tool)}" for tool in originals}
     hashed = {tool for tool, name in plain.items() if len(name) > _CHARS_MAX}
     while True:
         names = {tool: _with_hash(name, server, tool) if tool in hashed else name for tool, name in plain.items()}
@@ -34,5 +39,5 @@ def exposed_names(server: str, tools: Iterable[str]) -> dict[str, str]:
 
 
 def _with_hash(name: str, server: str, tool: str) -> str:
-    digest = hashlib.sha256(f"mcp__{server}__{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+    digest = hashlib.sha256(f"{name_prefix(server)}{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
     return f"{name[: _CHARS_MAX - _HASH_CHARS - 1]}_{digest}"

@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from progressive.gateway._absence import absent_note
 from progressive.gateway._link import Link, MountStatus
+from progressive.gateway._names import name_prefix
 from progressive.gateway.mounts import Mount
 from progressive.gateway.options import GatewayOptions
 from tool_runtime import Runtime
@@ -69,6 +71,22 @@ class Gateway:
     def status(self) -> tuple[MountStatus, ...]:
         """Return how it stands with every mount, in the order they were given."""
         return tuple(link.status for link in self._links.values())
+
+    def absent_note(self) -> str | None:
+        """Return one bounded line, for a model, about the mounts that are not connected; None if all are."""
+        return absent_note(self.status())
+
+    def why_absent(self, name: str) -> str | None:
+        """Return why a tool may be missing and when its server is tried again.
+
+        Args:
+            name: Of the tool, as a model would call it.
+
+        Returns:
+            None if the name belongs to no mount, or to one that is connected.
+        """
+        owners = [mount for mount in self._links if name.startswith(name_prefix(mount))]
+        return self._links[max(owners, key=len)].absence if owners else None
 
     async def settled(self, timeout_s: float) -> None:
         """Wait until every mount has been connected or has failed once, at most `timeout_s` seconds."""
