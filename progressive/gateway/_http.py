@@ -170,7 +170,8 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
             raise self._broken("the server sent something that is no JSON-RPC message") from None
 
     def _too_large(self) -> httpx2.ReadError:
-        return self._broken(f"the server sent a message of more than {self._options.message_bytes_max:,} bytes")
+        self._ending.seal_oversized(self._options.message_bytes_max)
+        return httpx2.ReadError(self._ending.reason)
 
     def _broken(self, reason: str) -> httpx2.ReadError:
         self._ending.seal(reason)

@@ -88,9 +88,12 @@ class Live:
     def _lost(self, definition: Definition) -> ToolError:
         annotations = definition.annotations
         message = f"{self._server}: the connection ended during the call, which may have taken effect"
-        return ToolError(
-            GatewayCode.TOOL_UNAVAILABLE, message, retryable=annotations.read_only or annotations.idempotent
-        )
+        if self.ending.reason:
+            message = f"{message}: {self.ending.reason}"
+        if self.ending.is_oversized:
+            message = f"{message}; ask for less, the same answer would end the connection again"
+        is_harmless = annotations.read_only or annotations.idempotent
+        return ToolError(GatewayCode.TOOL_UNAVAILABLE, message, retryable=is_harmless and not self.ending.is_oversized)
 
     def _unreadable(self, why: str) -> ToolError:
         return ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, f"{self._server}: {why}; the call may have taken effect")

@@ -161,7 +161,7 @@ class _Lines:
     def _is_too_long(self, line: bytes | bytearray) -> bool:
         if len(line) <= self._bytes_max:
             return False
-        self._ending.seal(f"the server sent a message of more than {self._bytes_max:,} bytes")
+        self._ending.seal_oversized(self._bytes_max)
         return True
 
     async def _say_farewell(self) -> None:

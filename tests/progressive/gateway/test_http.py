@@ -215,6 +215,8 @@ async def test_an_answer_that_is_too_large_or_malformed_ends_the_connection(answ
     ):
         failure = await world.failure("mcp__web__tool")
         assert failure.code == "TOOL_UNAVAILABLE"
+        assert reason in failure.message
+        assert ("ask for less" in failure.message) == ("more than" in reason)
         await until(lambda: world.status().state == "waiting")
         assert reason in world.status().reason
 
