@@ -4,23 +4,26 @@ import json
 import logging
 import sys
 import traceback
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["configure_logging", "silence_logging"]
+__all__ = ["configure_logging", "expect_shutdown", "silence_logging"]
 
 FRAMES_SHOWN_MAX: Final = 8
 TOLD_IN_FULL: Final = "progressive.gateway."
 """Here it tells which server is gone and why, in a line that holds no secret and was made to be shown."""
 
+NOT_SHOWN: Final = "..."
+
 
 class _JsonLines(logging.Formatter):
     """Formats a record as JSON.
 
-    Of records that are not ours, and of exceptions, only what was written in the source is kept: the template
-    without its arguments, the types of the exceptions, and where they were raised. Arguments and messages may quote
-    what a client sent or a file holds; they are added only when `verbose`. The exception is the gateway, whose lines
-    are about servers that somebody has to mend.
+    Of records that are not ours, and of exceptions, only what was written in the source is kept: the template with
+    those arguments alone that are numbers, the types of the exceptions, and where they were raised. Arguments and
+    messages may quote what a client sent or a file holds; they are added only when `verbose`. The exception is the
+    gateway, whose lines are about servers that somebody has to mend.
     """
 
     def __init__(self, *, verbose: bool) -> None:
@@ -32,7 +35,7 @@ class _JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage() if self._verbose or _is_told(record) else str(record.msg),
+            "event": record.getMessage() if self._verbose or _is_told(record) else _template(record),
             **getattr(record, "fields", {}),
         }
         error = record.exc_info[1] if record.exc_info else None
@@ -58,6 +61,36 @@ def configure_logging(*, verbose: bool) -> None:
 def silence_logging() -> None:
     """Show no logs: a command for people tells what happened in one line of its own."""
     logging.basicConfig(handlers=[logging.NullHandler()], force=True)
+
+
+def expect_shutdown() -> None:
+    """Leave out from here on that calls which end with the server cannot be answered: the log of the call says it."""
+    logging.getLogger("mcp.shared.jsonrpc_dispatcher").setLevel(logging.ERROR)
+
+
+def _template(record: logging.LogRecord) -> str:
+    """Return the message with its numbers, and with dots in place of everything else that was not in the source."""
+    template, arguments = str(record.msg), record.args
+    if not arguments:
+        return template
+    try:
+        if isinstance(arguments, Mapping):
+            return template % {key: _shown(value) for key, value in arguments.items()}
+        return template % tuple(map(_shown, arguments))
+    except (TypeError, ValueError, KeyError):
+        # The template wants something else than it got, or than we show.
+        return template
+
+
+def _shown(argument: object) -> object:
+    return argument if isinstance(argument, int | float) else _NotShown()
+
+
+class _NotShown:
+    """Stands for an argument, whether the template wants its text or its representation."""
+
+    def __repr__(self) -> str:
+        return NOT_SHOWN
 
 
 def _is_told(record: logging.LogRecord) -> bool:

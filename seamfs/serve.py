@@ -19,9 +19,10 @@ from pydantic import SecretStr
 
 from progressive import Surface
 from seamfs.config import BadSettingError, PolicyName, Settings, load_settings, mounting_file
+from seamfs.http_closing import ClosingApp
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
-from seamfs.logs import configure_logging
+from seamfs.logs import configure_logging, expect_shutdown
 from seamfs.mcp_server import build_server
 from seamfs.signals import run_until_signal
 from seamfs.workspace import Workspace, open_workspace
@@ -31,7 +32,8 @@ __all__ = ["PATH", "ServeOptions", "serve", "serve_http", "serve_stdio"]
 logger = logging.getLogger(__name__)
 
 PATH: Final = "/mcp"
-SHUTDOWN_TIMEOUT_S: Final = 3
+CALL_GRACE_S: Final = 3
+SHUTDOWN_TIMEOUT_S: Final = CALL_GRACE_S + 2
 BACKLOG: Final = 128
 
 
@@ -183,8 +185,9 @@ async def serve_http(
         transport_security=transport_security(settings, host=host),
         host=host,
     )
+    closing = ClosingApp(app if token is None else BearerGuard(app, token=token), grace_s=CALL_GRACE_S)
     config = uvicorn.Config(
-        app if token is None else BearerGuard(app, token=token),
+        closing,
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -199,7 +202,9 @@ async def serve_http(
     server = _Server(config)
 
     def stop() -> None:
+        expect_shutdown()
         server.should_exit = True
+        closing.close()
 
     return await run_until_signal(partial(server.serve, sockets=[listener]), stop=stop)
 

@@ -33,7 +33,8 @@ def test_each_record_is_one_json_object_without_content(capsys: pytest.CaptureFi
     first, second, third = (json.loads(line) for line in captured.err.splitlines())
     assert first["event"] == "call"
     assert (first["tool"], first["elapsed_ms"], first["level"]) == ("read", 3, "info")
-    assert second["event"] == "bad line %r"
+    assert second["event"] == "bad line ..."
+    assert third["event"] == "tool ... failed"
     assert third["error"] == "RuntimeError from ValueError"
     assert any("raise_with_content" in place for place in third["at"])
 
@@ -57,4 +58,25 @@ def test_the_gateway_tells_which_server_is_gone_and_why_but_no_exception(capsys:
         logger.exception("mount %s failed", "SECRET")
     told, failed = (json.loads(line)["event"] for line in capsys.readouterr().err.splitlines())
     assert told == "mount box: not connected: there is no command 'x'"
-    assert failed == "mount %s failed"
+    assert failed == "mount ... failed"
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("%s gave up: transport write blocked", ("SECRET",), "... gave up: transport write blocked"),
+        ("cancel %s tasks of %d after %.1f s", (3, 4, 2.5), "cancel 3 tasks of 4 after 2.5 s"),
+        ("%(what)r: %(count)d", ({"what": "SECRET", "count": 2},), "...: 2"),
+        ("%-8s|%%", (ValueError("SECRET"),), "...     |%"),
+        ("%d of %s", ("SECRET", 1), "%d of %s"),
+        ("%s", ("SECRET", "SECRET"), "%s"),
+        ("100 % sure", (), "100 % sure"),
+    ],
+)
+def test_arguments_of_foreign_records_are_left_out_but_for_numbers(
+    capsys: pytest.CaptureFixture[str], template: str, arguments: tuple[object, ...], expected: str
+) -> None:
+    configure_logging(verbose=False)
+    logging.getLogger("foreign").warning(template, *arguments)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["event"] == expected

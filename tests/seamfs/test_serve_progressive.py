@@ -10,10 +10,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 from seamfs.cli import main
-from tests.seamfs.mounted import STABLE, TOOLBOX, invoke, text_of, toolbox_over_http
+from tests.seamfs.mounted import STABLE, TOOLBOX, invoke, text_of, toolbox_over_http, until
 from tests.seamfs.processes import TIMEOUT_S, command, environment, http_server
 
 BOX = f"box={shlex.join(TOOLBOX)}"
@@ -105,6 +105,35 @@ async def test_over_http_every_session_sees_the_same_stable_list(root: Path) -> 
             nested = await one.call_tool("invoke_tool", {"name": "mcp__box__shout", "arguments": {"text": "hey"}})
     assert lists == [STABLE, STABLE]
     assert text_of(direct) == text_of(nested) == "HEY"
+
+
+@pytest.mark.anyio
+async def test_over_http_idle_clients_and_a_call_in_flight_are_no_errors_when_the_server_is_told_to_stop(
+    root: Path, tmp_path: Path
+) -> None:
+    failures: list[Exception] = []
+    reached = tmp_path / "reached"
+    logged = ""
+
+    async def hang(client: Client) -> None:
+        try:
+            await invoke(client, "mcp__box__hang", reached=str(reached))
+        except MCPError as error:
+            failures.append(error)
+
+    with http_server(str(root), "--progressive", "--mount", BOX) as served:
+        async with Client(served.url, mode="legacy") as idle, Client(served.url, mode="legacy") as busy:
+            await connected(idle, "box")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(hang, busy)
+                await until(reached.exists)
+                served.process.send_signal(signal.SIGTERM)
+                _, logged = await anyio.to_thread.run_sync(lambda: served.process.communicate(timeout=TIMEOUT_S))
+    events = [json.loads(line) for line in logged.splitlines()]
+    assert served.process.returncode == 143
+    assert len(failures) == 1
+    assert [event for event in events if event["level"] != "info"] == []
+    assert [event["code"] for event in events if event["event"] == "call"][-1] == "CANCELLED"
 
 
 @pytest.mark.anyio

@@ -80,6 +80,14 @@ def refuse() -> str:
     raise ToolError("it went wrong")
 
 
+@server.tool(structured_output=False)
+async def hang(reached: str) -> str:
+    """Make a file, and then take longer than anybody waits."""
+    await anyio.Path(reached).touch()
+    await anyio.sleep_forever()
+    return "never"
+
+
 @server.tool()
 def crash() -> str:
     """End the server without a word."""
