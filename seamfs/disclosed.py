@@ -29,7 +29,7 @@ class Disclosed:
         self._settings = settings
         self._servers = [mount.name for mount in mounts]
         self.gateway = Gateway(tools, mounts, settings.gateway)
-        self.disclosure = Disclosure(tools, self._options())
+        self.disclosure = Disclosure(tools, self._options(), absences=self.gateway)
 
     async def settled(self) -> None:
         """Wait until every server has been connected or has failed once, no longer than one may take to connect."""

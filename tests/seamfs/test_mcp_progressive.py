@@ -1,6 +1,7 @@
 """The MCP server behind the disclosure layer: what is offered stays, what is mounted is found and called."""
 
 import json
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -169,8 +170,26 @@ async def test_a_server_that_cannot_start_costs_nothing_but_its_tools(store: Mem
         found = await client.call_tool("search_tools", {})
         missing = await invoke(client, "mcp__gone__x")
     assert not read.is_error
-    assert text_of(found) == "0 tools"
+    assert text_of(found) == "0 tools (not connected: gone (there is no command 'no-such-program'))"
     assert text_of(missing).startswith("UNKNOWN_TOOL: ")
+
+
+async def test_what_a_server_that_ended_would_have_is_missed_with_the_reason(store: MemoryStore) -> None:
+    mounts = {"box": {"command": TOOLBOX}, "ex": {"command": [sys.executable, "-c", "raise SystemExit(3)"]}}
+    why = (
+        "there is no tool 'mcp__ex__ok' now: the server ex is not connected: the server ended with exit code 3; it is "
+    )
+    async with stand(store=store, mounts=mounts) as opened, Client(opened.server, mode="legacy") as client:
+        found = await client.call_tool("search_tools", {"query": "add numbers"})
+        described = await client.call_tool("describe_tools", {"names": ["mcp__ex__ok"]})
+        invoked = await invoke(client, "mcp__ex__ok")
+        misspelt = await invoke(client, "mcp__box__shoot", text="hey")
+    assert text_of(found).splitlines()[0].endswith("not connected: ex (the server ended with exit code 3))")
+    assert "mcp__box__add: Add two numbers." in text_of(found)
+    for missing in (described, invoked):
+        assert missing.is_error
+        assert text_of(missing).startswith(f"UNKNOWN_TOOL: {why}")
+    assert "mcp__box__shout" in text_of(misspelt)
 
 
 @pytest.mark.parametrize("structured", [False, True])

@@ -92,7 +92,14 @@ async def test_a_server_that_says_nothing_holds_up_neither_the_start_nor_the_fil
         async with Client(server(str(root), "--progressive", "--mount", SILENT)) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == STABLE
             assert not (await client.call_tool("read", {"file_path": "a.txt"})).is_error
-            assert text_of(await client.call_tool("search_tools", {})) == "0 tools"
+            for arguments in ({}, {"query": "anything"}):
+                found = text_of(await client.call_tool("search_tools", arguments))
+                assert found.startswith("0 tools (")
+                assert "still connecting: silent" in found
+            missing = text_of(await invoke(client, "mcp__silent__x"))
+    assert missing == (
+        "UNKNOWN_TOOL: there is no tool 'mcp__silent__x' now: the server silent is still being connected"
+    )
 
 
 @pytest.mark.anyio
