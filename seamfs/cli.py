@@ -138,7 +138,11 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--allowed-host", action="append", metavar="NAME", help="a name of this server in Host and Origin; repeatable"
     )
-    command.add_argument("--read-only", action="store_true", help="offer read alone")
+    command.add_argument(
+        "--read-only",
+        action="store_true",
+        help="of the tools for the files of ROOT offer read alone; tools of mounted servers stay, whatever they change",
+    )
     command.add_argument(
         "--structured", action="store_true", help="send values as structuredContent too, for hosts that read them"
     )
@@ -155,8 +159,8 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         "--eager",
         action="append",
         metavar="NAME",
-        help="declare this tool of a mounted server too; the server is then waited for; repeatable; instead of those "
-        "in the settings",
+        help="declare this tool of a mounted server (mcp__NAME__TOOL) too; the start then waits for that server, and "
+        "fails without the tool; repeatable; instead of those in the settings",
     )
     add_mount_flags(command)
     command.set_defaults(run=_run_serve)

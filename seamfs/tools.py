@@ -30,8 +30,8 @@ __all__ = ["show_tools"]
 BUILT_IN: Final = "built in"
 _HEADINGS: Final = ("name", "from", "declared", "description")
 _GAPS_CHARS: Final = 6
-_NAME_CHARS_MIN: Final = 16
-_DESCRIPTION_CHARS_MIN: Final = 24
+_NARROWING: Final = (("description", 24), ("name", 16), ("from", 8), ("description", 0), ("name", 0), ("from", 0))
+"""Which column gives way to which width, in this order, where a line is too long."""
 _PIPE_WIDTH_CHARS: Final = 4_096
 
 
@@ -84,9 +84,7 @@ def show_tools(
     else:
         _print_table(listing, settings)
     failures = [failure for status in listing.mounts if (failure := mount_failure(status, settings))]
-    left_out = [
-        f"mount {status.name}: {status.skipped} of its tools left out" for status in listing.mounts if status.skipped
-    ]
+    left_out = [f"mount {status.name}: left out: {line}" for status in listing.mounts for line in status.left_out]
     for line in (*failures, *left_out):
         write_text(f"seamfs: {line}\n", sys.stderr)
     return not failures
@@ -164,8 +162,11 @@ def _print_table(listing: _Listing, settings: Settings) -> None:
     colours = "standard" if display.has_colour else None
     console = Console(file=text, force_terminal=True, color_system=colours, width=width_chars, highlight=False)
     rows = [_row(entry, settings) for entry in listing.tools]
+    widths = _widths(rows, console.width)
+    # Where not even the headings fit, the terminal wraps lines better than the table would cut words.
+    console.width = max(console.width, sum(widths) + _GAPS_CHARS)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, column_chars in zip(_HEADINGS, _widths(rows, console.width), strict=True):
+    for heading, column_chars in zip(_HEADINGS, widths, strict=True):
         is_last = heading == _HEADINGS[-1]
         table.add_column(heading, width=column_chars, no_wrap=is_last, overflow="ellipsis" if is_last else "fold")
     for row in rows:
@@ -182,14 +183,18 @@ def _row(entry: _Entry, settings: Settings) -> tuple[str, ...]:
 
 
 def _widths(rows: Sequence[Sequence[str]], width_chars: int) -> list[int]:
-    """Return how wide each column is: a name that is too long goes on below, a description is cut."""
-    name, origin, declared, description = (max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True))
-    left_chars = max(_NAME_CHARS_MIN + _DESCRIPTION_CHARS_MIN, width_chars - origin - declared - _GAPS_CHARS)
-    name = min(name, max(_NAME_CHARS_MIN, left_chars - _DESCRIPTION_CHARS_MIN))
-    return [name, origin, declared, min(description, left_chars - name)]
+    """Return how wide each column is: what is too long goes on below, a description is cut, a heading stays whole."""
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    excess_chars = sum(widths) + _GAPS_CHARS - width_chars
+    for heading, kept_chars in _NARROWING:
+        index = _HEADINGS.index(heading)
+        cut_chars = max(0, min(excess_chars, widths[index] - max(kept_chars, len(heading))))
+        widths[index] -= cut_chars
+        excess_chars -= cut_chars
+    return widths
 
 
 def _summary(listing: _Listing) -> str:
     shown, total = len(listing.tools), listing.total
-    count = f"{total} tools" if shown == total else f"{shown} of {total} tools"
+    count = f"{total} tool{'s' * (total != 1)}" if shown == total else f"{shown} of {total} tools"
     return f"{count} ({listing.note})" if listing.note else count

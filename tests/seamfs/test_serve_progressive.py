@@ -321,3 +321,11 @@ def test_help_says_what_is_declared_and_that_no_shell_is_involved(capsys: pytest
     assert "declare read, write, edit and three tools by which a model finds and calls all others" in told
     assert "no shell is involved" in told
     assert "--mount-url NAME=URL" in told
+
+
+def test_help_says_what_read_only_is_about_and_what_an_eager_tool_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of the tools for the files of ROOT offer read alone; tools of mounted servers stay" in told
+    assert "the start then waits for that server, and fails without the tool" in told

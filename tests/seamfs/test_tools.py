@@ -187,6 +187,35 @@ def test_a_file_that_was_found_and_mounts_nothing_is_read_and_mounts_of_the_envi
     assert tool["server"] == "box"
 
 
+@pytest.mark.parametrize("columns", [33, 40, 50, 62])
+def test_headings_stay_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    terminal = terminal_of(monkeypatch, columns=columns)
+    assert main(["tools", "--mount", f"a-server-with-a-long-name={shlex.join(TOOLBOX)}"]) == 0
+    heading, *rows = terminal.getvalue().decode().splitlines()
+    assert heading.split() == ["name", "from", "declared", "description"]
+    assert max(map(len, [heading, *rows])) <= columns
+
+
+def test_one_tool_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tools", "--read-only"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 tool"
+
+
+def test_tools_that_are_left_out_are_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SEAMFS_GATEWAY__SCHEMA_BYTES_MAX", "120")
+    assert main(["tools", *BOX]) == 0
+    shown = capsys.readouterr()
+    assert "mcp__box__pid" in shown.out
+    assert "mcp__box__add" not in shown.out
+    lines = shown.err.splitlines()
+    assert all(line.startswith("seamfs: mount box: left out: ") for line in lines)
+    (about_add,) = [line for line in lines if "'add'" in line]
+    assert about_add.startswith("seamfs: mount box: left out: 'add': its schema has ")
+    assert about_add.endswith(" bytes, more than 120")
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
