@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from progressive.gateway._text import cleaned, hides_characters
 from progressive.gateway.options import GatewayOptions
@@ -47,9 +47,16 @@ class Definition:
 
 
 def fingerprint(raw: JsonObject) -> bytes:
-    """Return what is equal for definitions that say the same, in whatever order."""
+    """Return what is equal for definitions that say the same, in whatever order.
+
+    Raises:
+        UnusableToolError: It nests too deep.
+    """
     told = {key: raw[key] for key in _KEYS if key in raw}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+    try:
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+    except RecursionError as error:
+        raise UnusableToolError("it nests too deep") from error
 
 
 def definition_of(raw: JsonObject, options: GatewayOptions) -> Definition:
@@ -101,7 +108,10 @@ def _annotations(raw: JsonValue) -> ToolAnnotations:
 
 
 def _shown(schema: JsonObject, options: GatewayOptions) -> JsonObject:
-    size_bytes = len(to_json(schema))
+    try:
+        size_bytes = len(to_json(schema))
+    except PydanticSerializationError as error:
+        raise UnusableToolError("its schema nests too deep to be read, or is no Unicode") from error
     if size_bytes > options.schema_bytes_max:
         raise UnusableToolError(f"its schema has {size_bytes:,} bytes, more than {options.schema_bytes_max:,}")
     shown = cast("JsonObject", _cleaned_schema(schema, options, levels_left=options.schema_depth_max))

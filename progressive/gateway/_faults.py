@@ -6,13 +6,14 @@ from typing import cast
 
 import httpx2
 from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED
+from mcp.types import CONNECTION_CLOSED, PARSE_ERROR
 from pydantic import ValidationError
 
 from progressive.gateway._ending import Ending
 from progressive.gateway._process import SpawnError
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._text import one_line
+from progressive.gateway._wire import UNREADABLE
 
 __all__ = ["is_cut_short", "reason_of"]
 
@@ -46,7 +47,7 @@ def _reason(error: Exception) -> str:
         case SpawnError() | ConnectionError():
             return str(error)
         case MCPError():
-            return f"the server refused: {error.error.message} ({error.error.code})"
+            return _refusal(error)
         case ValidationError():
             return "the server answered with something that the protocol does not allow"
         case httpx2.TimeoutException() | TimeoutError():
@@ -55,3 +56,9 @@ def _reason(error: Exception) -> str:
             return f"the server cannot be reached: {error}"
         case _:
             return f"{type(error).__name__}: {error}"
+
+
+def _refusal(error: MCPError) -> str:
+    message = error.error.message
+    is_ours = error.code == PARSE_ERROR and message.startswith(UNREADABLE)
+    return message if is_ours else f"the server refused: {message} ({error.code})"

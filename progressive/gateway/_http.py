@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from progressive.gateway._ending import Ending
 from progressive.gateway._pace import Pace, effort
-from progressive.gateway._wire import message_of
+from progressive.gateway._wire import TooDeepError, message_of
 from progressive.gateway.mounts import HttpMount, revealed
 from progressive.gateway.options import GatewayOptions
 
@@ -166,6 +166,8 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
     def _check(self, message: bytes) -> None:
         try:
             message_of(message)
+        except TooDeepError:
+            raise self._broken("the server sent a message that nests too deep to be read") from None
         except ValueError:
             raise self._broken("the server sent something that is no JSON-RPC message") from None
 

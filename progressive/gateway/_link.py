@@ -51,7 +51,8 @@ class MountStatus:
         name: Of the mount.
         state: Whether it is connected, being connected, or waiting for the next attempt.
         tools: How many of its tools are registered; they stay while it is gone.
-        skipped: How many tools it lists that are not.
+        skipped: How many tools it lists that are not; those beyond where the reading of a list stops are not counted.
+        left_out: Which these are and why, a few lines; also that a list was not read to its end.
         reason: Why it is not connected, in one line; empty if it is, and until the first attempt is through.
         attempts: How often it was started or reached for.
     """
@@ -62,6 +63,7 @@ class MountStatus:
     skipped: int
     reason: str
     attempts: int
+    left_out: tuple[str, ...] = ()
 
 
 class Link:
@@ -95,6 +97,7 @@ class Link:
             state=self._state,
             tools=len(self._shelf),
             skipped=self._shelf.skipped,
+            left_out=self._left_out,
             reason=self._reason,
             attempts=self._attempts,
         )
@@ -154,10 +157,10 @@ class Link:
         async with connected(
             self._mount, self._options, mode=self._mode, ending=ending, changes=changes, secrets=self._secrets
         ) as live:
-            listing = await read_list(live.client, live.tap, self._options, self._mount.name)
+            listing = await read_list(live.client, live.tap, self._options)
             scope.deadline = float("inf")
             self._live = live  # a tool can be called from the moment when it is registered
-            await self._shelf.arrange(listing.tools, unread=listing.unread)
+            await self._shelf.arrange(listing)
             await self._stay(live, changes)
             scope.deadline = anyio.current_time() + self._options.close_timeout_s
             with anyio.move_on_after(_LAST_ANSWERS_S):
@@ -182,8 +185,8 @@ class Link:
         """Yield what goes on beside the calls."""
 
         async def refresh() -> None:
-            listing = await read_list(live.client, live.tap, self._options, self._mount.name)
-            await self._shelf.arrange(listing.tools, unread=listing.unread)
+            listing = await read_list(live.client, live.tap, self._options)
+            await self._shelf.arrange(listing)
 
         yield partial(follow, changes, refresh, self._options)
         if not is_handshake(live.client):
@@ -215,7 +218,10 @@ class Link:
         self._mode = "legacy" if is_handshake(live.client) else "auto"
         self.settled.set()
         logger.info(
-            "mount %s: connected, %d tools, %d left out", self._mount.name, len(self._shelf), self._shelf.skipped
+            "mount %s: connected, %d tools; left out: %s",
+            self._mount.name,
+            len(self._shelf),
+            "; ".join(self._left_out) or "none",
         )
 
     def _fall(self, reason: str) -> None:
@@ -232,6 +238,10 @@ class Link:
         except ToolError as error:
             message = cleaned(self._secrets.hidden_in(error.message), _MESSAGE_CHARS_MAX)
             raise ToolError(error.code, message, retryable=error.retryable) from error
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(map(self._secrets.hidden_in, self._shelf.left_out))
 
     def _unavailable(self) -> str:
         why = self._reason or "the server is not connected"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from mcp import Client
@@ -13,8 +12,6 @@ from progressive.gateway.options import GatewayOptions
 
 __all__ = ["Listing", "read_list"]
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -23,13 +20,15 @@ class Listing:
     Attributes:
         tools: The definitions as they came.
         unread: How many more were sent that are not among them.
+        cuts: Why it is not all, each in one line.
     """
 
     tools: list[JsonValue]
     unread: int
+    cuts: tuple[str, ...] = ()
 
 
-async def read_list(client: Client, tap: Tap, options: GatewayOptions, server: str) -> Listing:
+async def read_list(client: Client, tap: Tap, options: GatewayOptions) -> Listing:
     """Return what a server lists.
 
     Raises:
@@ -40,6 +39,7 @@ async def read_list(client: Client, tap: Tap, options: GatewayOptions, server: s
     if capabilities.tools is None:
         return Listing([], 0)
     tools: list[JsonValue] = []
+    cuts: list[str] = []
     cursor: str | None = None
     seen = set[str]()
     for _ in range(options.pages_max):
@@ -49,10 +49,13 @@ async def read_list(client: Client, tap: Tap, options: GatewayOptions, server: s
         if cursor is None or len(tools) > options.tools_max:
             break
         if cursor in seen:
-            logger.debug("mount %s: the list of tools goes in a circle; what came before is taken", server)
+            cuts.append("the list goes in a circle, which is followed once")
             break
         seen.add(cursor)
+    else:
+        cuts.append(f"whatever comes after the {options.pages_max:,} pages that are read (pages_max)")
     unread = max(0, len(tools) - options.tools_max)
-    if unread or (cursor is not None and cursor not in seen):
-        logger.debug("mount %s: it lists more tools than the %d that are taken", server, options.tools_max)
-    return Listing(tools[: options.tools_max], unread)
+    if unread:
+        more = " or more" if cursor is not None else ""
+        cuts.append(f"{unread:,}{more} beyond the {options.tools_max:,} that are taken (tools_max)")
+    return Listing(tools[: options.tools_max], unread, tuple(cuts))

@@ -19,7 +19,7 @@ from progressive.gateway._pace import Pace, effort
 from progressive.gateway._process import ServerProcess
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._text import one_line
-from progressive.gateway._wire import message_of, refusal_of
+from progressive.gateway._wire import TooDeepError, message_of, refusal_of, rescued_list
 from progressive.gateway.mounts import StdioMount
 from progressive.gateway.options import GatewayOptions
 
@@ -156,7 +156,16 @@ class _Lines:
             self._malformed += 1
             if self._malformed > _MALFORMED_LINES_MAX:
                 self._ending.seal(f"the server sent {self._malformed} lines that are no JSON-RPC messages")
-            return refusal_of(line, error)
+            return self._substitute(line, error)
+
+    def _substitute(self, line: bytes, fault: ValueError) -> JSONRPCMessage | None:
+        """Return what stands for a line that cannot be read."""
+        is_too_deep = isinstance(fault, TooDeepError)
+        message = (rescued_list(line) if is_too_deep else None) or refusal_of(line, fault)
+        if message is None and is_too_deep:
+            # Somebody may wait for it, on either side.
+            self._ending.seal("the server sent a message that nests too deep to be read")
+        return message
 
     def _is_too_long(self, line: bytes | bytearray) -> bool:
         if len(line) <= self._bytes_max:

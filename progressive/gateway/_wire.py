@@ -7,6 +7,7 @@ holds up the event loop. Here the definitions are taken out of the message; the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, cast
@@ -15,13 +16,23 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, ErrorData
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
 from progressive.gateway._ending import Ending
 from tool_runtime import JsonObject
 
-__all__ = ["Incoming", "Page", "Tap", "message_of", "refusal_of"]
+__all__ = ["UNREADABLE", "Incoming", "Page", "Tap", "TooDeepError", "message_of", "refusal_of", "rescued_list"]
+
+UNREADABLE: Final = "the server sent an answer that cannot be read"
+"""What a refusal in place of an answer begins with."""
+
+_RECURSION: Final = "recursion limit exceeded"
+_MEMBER = rb'"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]{0,200}"|-?\d{1,20})\s*'
+_HEAD = re.compile(rb"\s*\{\s*((?:" + _MEMBER + rb',\s*){0,2})"(?:result|error)"\s*:')
+_TAIL = re.compile(rb"((?:,\s*" + _MEMBER + rb"){0,2})\}\s*$")
+_TAIL_BYTES: Final = 600
+_ID = re.compile(rb'"id"\s*:\s*("[^"]*"|-?\d+)')
 
 _PAGE_KEY: Final = "seamfs/page"
 _PAGES_KEPT_MAX: Final = 8
@@ -30,6 +41,13 @@ _PAGES_KEPT_MAX: Final = 8
 _PASSED_NOTIFICATIONS = frozenset({"notifications/subscriptions/acknowledged", "notifications/cancelled"})
 
 Page = list[JsonValue]
+
+
+class TooDeepError(ValueError):
+    """Raised for a message that nests deeper than the 200 levels that its reader takes."""
+
+    def __init__(self) -> None:
+        super().__init__("it nests too deep")
 
 
 class Incoming(Protocol):
@@ -48,9 +66,15 @@ def message_of(line: bytes) -> JSONRPCMessage:
     """Return the message in a line.
 
     Raises:
+        TooDeepError: It nests too deep.
         ValueError: There is none in it.
     """
-    raw: object = from_json(line, cache_strings="keys")
+    try:
+        raw: object = from_json(line, cache_strings="keys")
+    except ValueError as error:
+        if str(error).startswith(_RECURSION):
+            raise TooDeepError from error
+        raise
     if not isinstance(raw, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - one kind of error for all that a line can be instead
     fields = cast("dict[str, Any]", raw)
@@ -64,16 +88,46 @@ def refusal_of(line: bytes, fault: ValueError) -> JSONRPCError | None:
 
     The reader of the standard library takes what the strict one does not, such as lone surrogates.
     """
+    fields = _leniently_read(line)
+    request_id = _id_in(line) if fields is None else fields.get("id")
+    if (fields and "method" in fields) or not isinstance(request_id, int | str):
+        return None
+    message = f"{UNREADABLE}: {str(fault).splitlines()[0]}"
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=message))
+
+
+def rescued_list(line: bytes) -> JSONRPCResponse | None:
+    """Return a list of tools of which some nest too deep for the strict reader; None if it is none.
+
+    Nobody but the tap may get it, which takes the definitions out.
+    """
+    try:
+        message = JSONRPCResponse.model_validate(_leniently_read(line))
+    except ValidationError:
+        return None
+    return message if _tools_in(message.result) is not None else None
+
+
+def _leniently_read(line: bytes) -> dict[str, object] | None:
+    """Return the members of a line; None if even the reader of the standard library makes nothing of it."""
     try:
         raw: object = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    fields = cast("dict[str, object]", raw) if isinstance(raw, dict) else {}
-    request_id = fields.get("id")
-    if "method" in fields or not isinstance(request_id, int | str):
+    return cast("dict[str, object]", raw) if isinstance(raw, dict) else {}
+
+
+def _id_in(line: bytes) -> int | str | None:
+    """Return the id of an answer from before or behind its result, which nobody can read."""
+    head = _HEAD.match(line)
+    if head is None:
         return None
-    message = f"the answer cannot be read: {str(fault).splitlines()[0]}"
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=message))
+    tail = _TAIL.search(line[-_TAIL_BYTES:])
+    found = _ID.search(head[1] + (tail[1] if tail else b""))
+    if found is None:
+        return None
+    text = found[1].decode("utf-8", "replace")
+    return text[1:-1] if text.startswith('"') else int(text)
 
 
 class Tap:
@@ -155,10 +209,9 @@ class Tap:
         return True
 
     def _strip(self, result: dict[str, Any]) -> None:
-        tools = cast("object", result.get("tools"))
-        if not isinstance(tools, list) or "content" in result:
+        page = _tools_in(result)
+        if page is None:
             return
-        page = cast("Page", tools)
         self._pages_seen += 1
         self._pages[self._pages_seen] = page
         # A list that nobody came for, such as the answer to a request that was given up.
@@ -178,6 +231,12 @@ class Tap:
             and _mentions_header(schema)
         )
         return {"name": name, "inputSchema": schema if is_shown else {"type": "object"}}
+
+
+def _tools_in(result: dict[str, Any]) -> Page | None:
+    """Return the definitions in an answer; None if it is not a list of them."""
+    tools = cast("object", result.get("tools"))
+    return cast("Page", tools) if isinstance(tools, list) and "content" not in result else None
 
 
 def _mentions_header(schema: JsonObject) -> bool:

@@ -198,7 +198,7 @@ BIG = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' + 
         (Answer(200, {"Content-Type": "application/json"}, BIG), "a message of more than 100,000 bytes"),
         (Answer(200, SSE, b"data: " + BIG + b"\n\n"), "a message of more than 100,000 bytes"),
         (Answer(200, SSE, b": comment\n" * 50_000, stays=True), "a message of more than 100,000 bytes"),
-        (Answer(200, {"Content-Type": "application/json"}, b"[" * 50_000), "something that is no JSON-RPC message"),
+        (Answer(200, {"Content-Type": "application/json"}, b"[" * 50_000), "a message that nests too deep"),
         (Answer(200, SSE, b"data: {}\n\n"), "something that is no JSON-RPC message"),
         (Answer(200, SSE, b"data: {\rdata: }\r\r\n\n"), "an event that is no JSON-RPC message"),
         (

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from progressive.gateway import GatewayOptions
 from progressive.gateway._definitions import Definition
+from progressive.gateway._listing import Listing
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._shelf import Shelf
 from progressive.gateway._tools import ToolMaker
@@ -32,7 +33,7 @@ class Fixture:
         self.shelf = Shelf(self.runtime, "s", maker, options)
 
     async def arrange(self, *listed: JsonValue, unread: int = 0) -> None:
-        await self.shelf.arrange(listed, unread=unread)
+        await self.shelf.arrange(Listing(list(listed), unread, cuts=("the end is missing",) if unread else ()))
 
     @property
     def names(self) -> Sequence[str]:
@@ -89,10 +90,39 @@ async def test_what_cannot_be_used_is_skipped_counted_and_logged_once(
             await fixture.arrange(*listed, unread=10)
     assert fixture.names == ["mcp__s__good"]
     assert fixture.shelf.skipped == 16
+    cut, doubles, nameless, *unusable = fixture.shelf.left_out
+    assert cut == "the end is missing"
+    assert doubles == "1 with a name that is listed before"
+    assert nameless == "3 without a usable name"
+    assert unusable[0] == "'no schema': inputSchema is not a schema of an object"
+    assert unusable[1].startswith("'bad': ")
+    assert len(unusable) == 2
     assert [record.getMessage().partition(" is left out: ")[0] for record in caplog.records] == [
         "mount s: tool 'no schema'",
         "mount s: tool 'bad'",
     ]
+
+
+async def test_what_is_told_of_the_unusable_is_bounded_and_up_to_date(fixture: Fixture) -> None:
+    bad = [definition(f"bad\n{number}" + "x" * 5_000, inputSchema=None) for number in range(500)]
+    await fixture.arrange(*bad)
+    lines = fixture.shelf.left_out
+    assert len(lines) == 11
+    assert lines[-1] == "490 more that cannot be used"
+    assert all(len(line) < 500 and "\n" not in line for line in lines)
+    await fixture.arrange(definition("good"))
+    assert fixture.shelf.left_out == ()
+
+
+@pytest.mark.parametrize("levels", [300, 5_000])
+async def test_a_definition_that_nests_too_deep_costs_that_tool_only(fixture: Fixture, levels: int) -> None:
+    deep: JsonObject = {"type": "object"}
+    for _ in range(levels):
+        deep = {"type": "object", "properties": deep}
+    await fixture.arrange(definition("deep", inputSchema=deep), definition("good"))
+    assert fixture.names == ["mcp__s__good"]
+    assert len(fixture.shelf.left_out) == 1
+    assert fixture.shelf.left_out[0].startswith("'deep': it")
 
 
 async def test_a_definition_that_becomes_invalid_takes_its_tool_away_and_back(fixture: Fixture) -> None:

@@ -67,6 +67,32 @@ async def test_more_tools_than_are_taken_are_counted(server: RawServer) -> None:
     server.lists(tools(*(f"t{number}" for number in range(50))))
     async with opened(server.mount(), tools_max=10) as world:
         assert (world.status().tools, world.status().skipped) == (10, 40)
+        assert world.status().left_out == ("40 beyond the 10 that are taken (tools_max)",)
+
+
+async def test_a_list_that_is_cut_is_told_as_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    server = RawServer(tmp_path / "raw", "endless")
+    with caplog.at_level(logging.INFO):
+        async with opened(server.mount(), pages_max=3) as world:
+            cut = "whatever comes after the 3 pages that are read (pages_max)"
+            assert (world.status().tools, world.status().skipped, world.status().left_out) == (3, 0, (cut,))
+    assert f"mount raw: connected, 3 tools; left out: {cut}" in caplog.messages
+
+
+async def test_a_list_that_goes_on_beyond_the_bound_is_told_as_such(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw", "endless")
+    async with opened(server.mount(), tools_max=2) as world:
+        assert world.status().left_out == ("1 or more beyond the 2 that are taken (tools_max)",)
+
+
+async def test_a_tool_that_nests_too_deep_costs_that_tool_only(server: RawServer) -> None:
+    deep: JsonObject = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    server.lists([definition("deep", inputSchema={"type": "object", "x": deep}), definition("good")])
+    async with opened(server.mount()) as world:
+        assert world.names == ["mcp__raw__good"]
+        assert world.status().left_out[0].startswith("'deep': its schema ")
 
 
 async def test_malformed_definitions_cost_themselves_only(server: RawServer) -> None:
@@ -345,7 +371,33 @@ async def test_an_answer_that_is_no_unicode_fails_the_call_at_once(server: RawSe
         # A lone surrogate cannot be sent to the server; it makes one of an escape that it is sent as text.
         failure = await world.failure("mcp__raw__reply", result={"content": [], "escape": "\\ud800"})
         assert failure.code == "INVALID_TOOL_OUTPUT"
-        assert failure.message.startswith("raw: the answer cannot be read: ")
+        assert failure.message.startswith("raw: the server sent an answer that cannot be read: ")
+
+
+async def test_an_answer_that_nests_too_deep_fails_the_call_at_once(server: RawServer) -> None:
+    server.lists(tools("deep", "echo"))
+    async with opened(server.mount(), call_timeout_s=600.0) as world:
+        failure = await world.failure("mcp__raw__deep", levels=100_000)
+        assert failure.code == "INVALID_TOOL_OUTPUT"
+        assert failure.message == (
+            "raw: the server sent an answer that cannot be read: it nests too deep; the call may have taken effect"
+        )
+        await world.value("mcp__raw__echo")
+        assert world.status().attempts == 1
+
+
+async def test_a_message_that_nests_too_deep_and_answers_nothing_ends_the_connection(server: RawServer) -> None:
+    server.lists(tools("shaft"))
+    async with opened(server.mount(), call_timeout_s=600.0) as world:
+        failure = await world.failure("mcp__raw__shaft", levels=100_000)
+        assert failure.code == "TOOL_UNAVAILABLE"
+        assert "nests too deep to be read" in failure.message
+
+
+async def test_a_list_that_nests_too_deep_is_not_told_as_a_refusal(tmp_path: Path) -> None:
+    server = RawServer(tmp_path / "raw", "abyss")
+    async with opened(server.mount(), backoff_initial_s=600.0, backoff_max_s=600.0) as world:
+        assert world.status().reason == "the server sent an answer that cannot be read: it nests too deep"
 
 
 async def test_a_number_that_is_none_fails_the_call(server: RawServer) -> None:

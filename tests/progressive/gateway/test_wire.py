@@ -18,7 +18,7 @@ from mcp.types.jsonrpc import (
 )
 
 from progressive.gateway._ending import Ending
-from progressive.gateway._wire import Tap, message_of, refusal_of
+from progressive.gateway._wire import Tap, TooDeepError, message_of, refusal_of, rescued_list
 from tests.progressive.gateway.support import definition
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +67,9 @@ def test_any_line_is_a_message_or_an_error(line: bytes) -> None:
     assert message is None or b"id" in line or b"method" in line
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
 @pytest.mark.parametrize(
     ("line", "request_id"),
     [
@@ -75,6 +78,14 @@ def test_any_line_is_a_message_or_an_error(line: bytes) -> None:
         (b'{"id":1,"method":"m","params":{"a":"\\ud800"}}', None),
         (b'{"id":[1],"result":{}}', None),
         (b"[" * 100_000, None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"a":\xff}}', 7),
+        (b'{ "id" : 7 , "jsonrpc": "2.0", "result": ' + DEEP + b"}", 7),
+        (b'{"jsonrpc":"2.0","id":"x-1","error":' + DEEP + b"}", "x-1"),
+        (b'{"jsonrpc":"2.0","result":' + DEEP + b',"id":7}', 7),
+        (b'{"result":' + DEEP + b' , "id": "x", "jsonrpc":"2.0" }\r', "x"),
+        (b'{"jsonrpc":"2.0","result":' + DEEP + b"}", None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":' + DEEP + b"}", None),
+        (b'{"jsonrpc":"2.0","method":"m","params":{"result":' + DEEP + b'},"id":7}', None),
         (b"hello", None),
     ],
 )
@@ -83,7 +94,27 @@ def test_an_answer_that_cannot_be_read_is_refused_in_its_place(line: bytes, requ
     assert (refusal and refusal.id) == request_id
     if refusal is not None:
         assert refusal.error.code == PARSE_ERROR
-        assert refusal.error.message == "the answer cannot be read: why"
+        assert refusal.error.message == "the server sent an answer that cannot be read: why"
+
+
+DEEP_SCHEMA = b'{"a":' * 300 + b"1" + b"}" * 300
+
+
+@pytest.mark.parametrize(
+    ("line", "is_rescued"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"a","inputSchema":' + DEEP_SCHEMA + b"}]}}", True),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"content":[],"tools":[' + DEEP_SCHEMA + b"]}}", False),
+        (b'{"jsonrpc":"2.0","id":7,"result":' + DEEP_SCHEMA + b"}", False),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"tools":' + DEEP + b"}}", False),
+        (b'{"id":7,"result":{"tools":[' + DEEP_SCHEMA + b"]}}", False),
+        (DEEP, False),
+    ],
+)
+def test_of_messages_that_nest_too_deep_lists_of_tools_alone_are_rescued(line: bytes, is_rescued: bool) -> None:
+    with pytest.raises(TooDeepError, match="nests too deep"):
+        message_of(line)
+    assert (rescued_list(line) is not None) == is_rescued
 
 
 async def passed(*messages: JSONRPCMessage, **options: Any) -> tuple[list[JSONRPCMessage], Tap, Ending, int]:

@@ -70,6 +70,11 @@ def reply(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def deep(request_id: Any, levels: int) -> None:
+    nested = "[" * levels + "]" * levels
+    raw(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":{{"content":[],"structuredContent":{nested}}}}}\n')
+
+
 RESULTS: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "env": lambda _args: texts(json.dumps(dict(os.environ))),
     "pid": lambda _args: texts(str(os.getpid())),
@@ -80,6 +85,7 @@ RESULTS: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "reply": lambda args: reply(args["result"]),
     "ask": lambda args: send({"id": "s1", **args}),
     "flood": lambda args: flood(args["times"]),
+    "shaft": lambda args: raw("[" * args["levels"] + "\n"),
     "print": lambda args: talk(args["text"]),
 }
 
@@ -89,6 +95,8 @@ def called(request_id: Any, name: str, args: dict[str, Any]) -> dict[str, Any] |
     note("calls", name)
     if name == "refuse":
         return send({"id": request_id, "error": {"code": args.get("code", -32602), "message": args["message"]}})
+    if name == "deep":
+        return deep(request_id, args["levels"])
     if name in RESULTS:
         return RESULTS[name](args)
     return texts(json.dumps({"name": name, "arguments": args}))
@@ -103,7 +111,10 @@ def handle(message: dict[str, Any]) -> None:
         send({"id": request_id, "result": result})
     elif method == "tools/list":
         note("lists")
-        send({"id": request_id, "result": page(params.get("cursor"))})
+        if "abyss" in FLAGS:
+            deep(request_id, 100_000)
+        else:
+            send({"id": request_id, "result": page(params.get("cursor"))})
         if "die-after-list" in FLAGS:
             sys.exit(0)
     elif method == "tools/call":
