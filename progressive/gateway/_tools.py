@@ -89,10 +89,11 @@ class ToolMaker:
             tool.returns.parse(payload)
         except MismatchError as error:
             shown = "; ".join(map(str, error.problems[:_PROBLEMS_SHOWN_MAX]))
-            raise _invalid_output(tool, shown) from error
+            what = f"does not match the output schema its server declares: {shown}"
+            raise _invalid_output(tool, what) from error
         except NotJsonError as error:
-            raise _invalid_output(tool, str(error)) from error
-        return ToolSuccess(value, content or tuple(_rendered({}, value)))
+            raise _invalid_output(tool, f"cannot be written as JSON: {error}") from error
+        return ToolSuccess(value, content if _shows_anything(content) else tuple(_rendered({}, value)))
 
     def _check_size(self, tool: Tool[Any], size_bytes: int) -> None:
         if size_bytes > self._options.result_bytes_max:
@@ -105,7 +106,12 @@ class ToolMaker:
 
 def _rendered(_args: JsonObject, value: JsonValue) -> Sequence[TextBlock]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return (TextBlock(text),) if text else ()
+    # Without a word a model does not know whether the call has worked; some providers refuse an empty text.
+    return (TextBlock(text if text.strip() else "(no content)"),)
+
+
+def _shows_anything(content: Sequence[ContentBlock]) -> bool:
+    return any(not isinstance(block, TextBlock) or block.text for block in content)
 
 
 def _size_bytes(content: Sequence[ContentBlock]) -> int:
@@ -113,6 +119,5 @@ def _size_bytes(content: Sequence[ContentBlock]) -> int:
     return sum(len(block.text.encode()) if isinstance(block, TextBlock) else len(block.data) for block in content)
 
 
-def _invalid_output(tool: Tool[Any], problems: str) -> ToolError:
-    message = f"{tool.name} ran, but its result does not match the output schema its server declares: {problems}"
-    return ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, message)
+def _invalid_output(tool: Tool[Any], what: str) -> ToolError:
+    return ToolError(RuntimeCode.INVALID_TOOL_OUTPUT, f"{tool.name} ran, but its result {what}")

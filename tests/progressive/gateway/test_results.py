@@ -64,8 +64,20 @@ async def test_a_value_without_content_is_shown_as_json() -> None:
     assert result == ToolSuccess({"total": 3}, (TextBlock('{"total": 3}'),))
 
 
-async def test_nothing_at_all_is_an_empty_text() -> None:
-    assert await outcome({"content": []}) == ToolSuccess("", ())
+@pytest.mark.parametrize("content", [[], [text("")], [text(""), text("")]])
+async def test_nothing_at_all_is_said_to_be_nothing(content: list[dict[str, Any]]) -> None:
+    result = await outcome({"content": content})
+    assert isinstance(result, ToolSuccess)
+    assert result.content == (TextBlock("(no content)"),)
+    assert str(result.value).strip() == ""
+
+
+async def test_a_number_that_json_does_not_know_is_no_matter_of_a_schema() -> None:
+    failure = await outcome({"content": [], "structuredContent": {"a": float("nan")}})
+    assert isinstance(failure, ToolFailure)
+    assert failure.code == "INVALID_TOOL_OUTPUT"
+    assert failure.message.startswith("tool ran, but its result cannot be written as JSON: ")
+    assert "schema" not in failure.message
 
 
 async def test_media_are_shown_and_their_blocks_are_the_value() -> None:
