@@ -153,10 +153,10 @@ def test_words_of_two_lines_are_the_words_of_each(one: str, other: str) -> None:
 def test_cost_grows_in_proportion_to_the_text(piece: str) -> None:
     def cost_s(chars: int) -> float:
         text = piece * (chars // len(piece))
-        started = time.perf_counter()
+        started_s = time.thread_time()
         words(text, chars_max=chars)
-        return time.perf_counter() - started
+        return time.thread_time() - started_s
 
     cost_s(10_000)
-    # Quadratic work would cost 400 times as much; the rest is room for a busy machine.
-    assert min(cost_s(200_000) for _ in range(2)) < 100 * max(min(cost_s(10_000) for _ in range(5)), 1e-3)
+    # Quadratic work would cost 400 times as much; the rest is room for a busy machine and its collections of garbage.
+    assert min(cost_s(200_000) for _ in range(3)) < 100 * max(min(cost_s(10_000) for _ in range(5)), 4e-3)
