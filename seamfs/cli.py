@@ -24,7 +24,8 @@ _ONE_SHOT = (
 )
 _TOOLS = (
     "All tools that seamfs serve --progressive would offer, those of mounted servers included. A server is waited for "
-    "no longer than gateway.connect_timeout_s. Exit status: 0 done, 1 a server could not be connected, 2 usage."
+    "no longer than gateway.connect_timeout_s. Mounts of ./seamfs.toml are started only if --config names that file. "
+    "Exit status: 0 done, 1 a server could not be connected, 2 usage."
 )
 
 
