@@ -27,7 +27,7 @@ _SERVER = Path(__file__).with_name("rude_server.py")
 _ALONE = "alone"
 _ARMS = (_ALONE, "steady", "renaming", "crashing", "slow")
 _WINDOW_S = 3.0
-_OPTIONS = GatewayOptions(backoff_initial_s=0.1, backoff_max_s=0.2)
+_OPTIONS = GatewayOptions()
 
 
 @dataclass(slots=True)
