@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
 from tool_runtime import Tool
 
-__all__ = ["DATA", "catalog_of"]
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
-"""Where the public sets are looked for: beside the project."""
+__all__ = ["catalog_of"]
 
 
 def catalog_of(count: int, tools: Sequence[Tool[Any]]) -> list[Tool[Any]]:

@@ -13,9 +13,6 @@ from tool_runtime import JsonObject, TextBlock, Tool, ToolContext
 
 Half = Literal["tuning", "held-out"]
 
-# Schemas written for this draft are not valid under the newest, which is assumed where none is named.
-_OLDER_DRAFT = "http://json-schema.org/draft-04/schema#"
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -89,13 +86,6 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _tool(name: str, description: str, schema: JsonObject) -> Tool[Any]:
-    try:
-        return _tool_of(name, description, schema)
-    except ValueError:
-        return _tool_of(name, description, {**schema, "$schema": _OLDER_DRAFT})
-
-
-def _tool_of(name: str, description: str, schema: JsonObject) -> Tool[Any]:
     return Tool(
         name=name, description=description, parameters=schema, output={}, execute=_never_called, render=_nothing_shown
     )

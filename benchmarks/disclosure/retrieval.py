@@ -3,7 +3,6 @@
 The parameters of the ranking were chosen on the tuning half of each set; the held-out half is the measure.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.disclosure.baselines import PlainBm25, TermMatching
-from benchmarks.disclosure.corpora import Corpus, Request, corpora
+from benchmarks.disclosure.command import load, parser_of
+from benchmarks.disclosure.corpora import Corpus, Request
 from progressive.ranking import ToolIndex
 from tool_runtime import Tool
 
 Rank = Callable[[str], list[Tool[Any]]]
-
-_DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +36,10 @@ class Quality:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disclosure.retrieval", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_DATA, help="folder of the public sets")
+    parser = parser_of("retrieval", __doc__)
     parser.add_argument("--jsonl", type=Path, help="file for the JSON lines (default: standard output)")
     options = parser.parse_args(arguments)
-    try:
-        sets = corpora(options.data)
-    except FileNotFoundError as error:
-        print(f"no data: {error.filename} does not exist; give the folder of the sets with --data", file=sys.stderr)
-        return 2
+    sets = load(options.data)
     measured = [quality for corpus in sets for quality in measure(corpus)]
     lines = "".join(f"{json.dumps(asdict(quality))}\n" for quality in measured)
     if options.jsonl is None:

@@ -1,18 +1,16 @@
 """What a model is shown, in bytes, by the size of the catalog: `python -m benchmarks.disclosure.size [--data DIR]`."""
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import anyio
 
-from benchmarks.disclosure.catalogs import DATA, catalog_of
-from benchmarks.disclosure.corpora import corpora
+from benchmarks.disclosure.catalogs import catalog_of
+from benchmarks.disclosure.command import load, parser_of
 from progressive import Disclosure
 from progressive.formats import anthropic_tools
 from tool_runtime import JsonObject, Tool, ToolCall, ToolRuntime
@@ -43,14 +41,8 @@ class Size:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disclosure.size", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the public sets")
-    options = parser.parse_args(arguments)
-    try:
-        [steps, *_] = corpora(options.data)
-    except FileNotFoundError as error:
-        print(f"no data: {error.filename} does not exist; give the folder of the sets with --data", file=sys.stderr)
-        return 2
+    options = parser_of("size", __doc__).parse_args(arguments)
+    [steps, *_] = load(options.data)
     queries = [request.query for request in steps.requests[:_DESCRIBED]]
     sizes = [anyio.run(measure, catalog_of(count, steps.tools), queries) for count in _COUNTS]
     for size in sizes:

@@ -4,21 +4,19 @@ The machine's noise is high: compare within one run. Every search is set against
 of the retrieval benchmark, for the same queries in the same run.
 """
 
-import argparse
 import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import anyio
 
 from benchmarks.disclosure.baselines import PlainBm25, TermMatching
-from benchmarks.disclosure.catalogs import DATA, catalog_of
-from benchmarks.disclosure.corpora import corpora
+from benchmarks.disclosure.catalogs import catalog_of
+from benchmarks.disclosure.command import load, parser_of
 from progressive import Disclosure
 from progressive.catalog import Catalog
 from tool_runtime import Tool, ToolCall, ToolRuntime
@@ -55,14 +53,8 @@ class Speed:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disclosure.speed", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the public sets")
-    options = parser.parse_args(arguments)
-    try:
-        [steps, *_] = corpora(options.data)
-    except FileNotFoundError as error:
-        print(f"no data: {error.filename} does not exist; give the folder of the sets with --data", file=sys.stderr)
-        return 2
+    options = parser_of("speed", __doc__).parse_args(arguments)
+    [steps, *_] = load(options.data)
     queries = [request.query for request in steps.requests]
     speeds = [anyio.run(measure, catalog_of(count, steps.tools), queries) for count in (len(steps.tools), _LARGE)]
     for speed in speeds:

@@ -1,8 +1,10 @@
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from benchmarks.disclosure import size, speed
 from benchmarks.disclosure.corpora import half_of
 from benchmarks.disclosure.retrieval import main
 
@@ -36,8 +38,13 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_missing_data_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--data", str(tmp_path / "nowhere")]) == 2
+@pytest.mark.parametrize("command", [main, size.main, speed.main])
+def test_missing_data_is_one_line_and_exit_code_2(
+    command: Callable[[Sequence[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command(["--data", str(tmp_path / "nowhere")])
+    assert ended.value.code == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.count("\n") == 1
