@@ -135,7 +135,7 @@ class PrefixMachine(RuleBasedStateMachine):
         ]
 
         async def arrange() -> None:
-            await self.shelf.arrange(listed, unread=0)
+            await self.shelf.arrange(listed)
 
         anyio.run(arrange)
         seen = {tool.name for tool in self.runtime.tools() if tool.name.startswith("mcp__srv__")}
