@@ -25,6 +25,7 @@ from progressive import Disclosure, DisclosureOptions, Mode
 from progressive.catalog import Catalog
 from progressive.gateway import GatewayOptions
 from progressive.gateway._definitions import Definition
+from progressive.gateway._listing import Listing
 from progressive.gateway._secrets import Secrets
 from progressive.gateway._shelf import Shelf
 from progressive.gateway._tools import ToolMaker
@@ -135,7 +136,7 @@ class PrefixMachine(RuleBasedStateMachine):
         ]
 
         async def arrange() -> None:
-            await self.shelf.arrange(listed)
+            await self.shelf.arrange(Listing(listed, unread=0))
 
         anyio.run(arrange)
         seen = {tool.name for tool in self.runtime.tools() if tool.name.startswith("mcp__srv__")}
