@@ -124,11 +124,13 @@ def _make_parents(client: SftpClient, staging: Staging, *, root: Confinement, sh
             continue
         if status.code != StatusCode.NO_SUCH_FILE:
             raise status
+        # Noted before it is known: a connection that is cut now must not leave it behind.
+        staging.parents_made.append(names)
         (made,) = client.exchange(wire.mkdir(absolute(names)))
         refusal = wire.status_of(made)
         if refusal is None:
-            staging.parents_made.append(names)
             continue
+        staging.parents_made.pop()
         # Perhaps someone else was faster.
         (again,) = client.exchange(wire.lstat(absolute(names)))
         if wire.status_of(again) is not None:

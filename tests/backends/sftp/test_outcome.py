@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 import anyio
 import asyncssh
@@ -172,6 +173,30 @@ async def test_a_frozen_upload_ends_in_time_and_is_cleaned_when_the_server_is_ba
         proxy.thaw()
         await backend.aclose()
     assert sftp_harness.get("a") == b"old"
+
+
+async def test_a_directory_whose_making_was_never_answered_is_not_left_behind(faulty_server: FaultyServer) -> None:
+    class Cutting(SFTPServer):
+        cuts: ClassVar = [b"new", b"dir"]
+
+        def mkdir(self, path: bytes, attrs: asyncssh.SFTPAttrs) -> None:
+            super().mkdir(path, attrs)
+            if self.cuts and path.endswith(self.cuts[0]):
+                self.cuts.pop(0)
+                _cut(self)
+
+    with faulty_server(Cutting) as server:
+        harness = server.harness()
+        backend = await harness.open_sftp()
+        target = await target_of(backend, "new/dir/file")
+        for left in (1, 0):
+            with pytest.raises(Unavailable):
+                await backend.write(target, b"x", condition=IfAbsent())
+            assert len(Cutting.cuts) == left
+            assert harness.names() == []
+        await backend.write(target, b"x", condition=IfAbsent())
+        await backend.aclose()
+    assert harness.get("new/dir/file") == b"x"
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.01, 0.03, 0.06, 0.1, 0.2])
