@@ -83,6 +83,9 @@ class TcpProxy:
                     data = source.recv(65536)
                     if not data:
                         return _close(client, server)
+                    # What came with the last bytes before a freeze may have been sent after it.
+                    while self._frozen.is_set() and not self._stopped.is_set() and source.fileno() >= 0:
+                        self._stopped.wait(0.01)
                     key.data.sendall(data)
         return _close(client, server)
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,25 @@ async def assert_no_more_than(before: dict[str, int], **room: int) -> None:
 
 
 class Stopwatch:
-    """Measures how late the event loop is."""
+    """Measures how long the event loop works on something else in one go, in time of the processor."""
 
     def __init__(self) -> None:
         self.worst_s = 0.0
 
     async def run(self) -> None:
         while True:
-            before_s = time.perf_counter()
+            before_s = time.thread_time()
             await anyio.sleep(0.001)
-            self.worst_s = max(self.worst_s, time.perf_counter() - before_s - 0.001)
+            self.worst_s = max(self.worst_s, time.thread_time() - before_s)
+
+
+@pytest.fixture
+def frozen_heap() -> Generator[None]:
+    """Keep what earlier tests have loaded out of the collections of garbage, as `seamfs serve` does."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 async def test_a_hundred_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: Path) -> None:
@@ -99,6 +109,7 @@ def mount_of(flag: str, tmp_path: Path) -> StdioMount:
     return server.mount("rude")
 
 
+@pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize("flag", ["", "die-after-list", "silent", "junk", "endless-line", "endless", "stubborn"])
 async def test_a_rude_server_holds_up_nobody(tmp_path: Path, flag: str) -> None:
     good = RawServer(tmp_path / "good")
@@ -111,7 +122,7 @@ async def test_a_rude_server_holds_up_nobody(tmp_path: Path, flag: str) -> None:
                 await world.value("mcp__good__echo")
                 assert time.perf_counter() - started_s < 1.0
         tasks.cancel_scope.cancel()
-    # The message with a thousand tools is read in one go. The bound leaves room for a machine that is busy.
+    # The message with a thousand tools is read in one go.
     assert stopwatch.worst_s < 0.5
 
 
