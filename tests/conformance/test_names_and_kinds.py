@@ -196,7 +196,7 @@ async def test_a_special_file_is_refused_by_every_tool_at_once(
     ):
         started_s = time.monotonic()
         refused = _failure(await agent.call(tool, file_path="d/odd", **arguments))
-        assert time.monotonic() - started_s < 1
+        assert time.monotonic() - started_s < 4
         assert refused.code == ("FS_NOT_OBSERVED" if tool == "edit" else "FS_NOT_REGULAR_FILE")
     assert odd.lstat() == before
     assert "odd" in shown(await agent.call("read", file_path="d"))

@@ -128,7 +128,7 @@ async def test_answer_that_never_comes_is_settled_by_a_look_within_the_time_limi
         outcome = await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
     except FsError as error:
         outcome = error
-    assert time.monotonic() - started < 2 * 2.0
+    assert time.monotonic() - started < 4 * 2.0
     assert proxy.counts() == {"LIST": 1, "PUT": 1, "HEAD": 1}
     if forward_first:
         assert isinstance(outcome, WriteReceipt)

@@ -54,7 +54,7 @@ async def test_unreachable_endpoint_is_named_within_the_time_limit(moto_server: 
         error = await refusal("s3://seam/p", moto_server.options(endpoint_url=f"http://{endpoint}"))
     assert isinstance(error, Unavailable)
     assert endpoint in str(error)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
 
 
 async def test_silent_endpoint_ends_within_the_time_limit(moto_server: S3Server) -> None:
@@ -66,7 +66,7 @@ async def test_silent_endpoint_ends_within_the_time_limit(moto_server: S3Server)
         error = await refusal("s3://seam", moto_server.options(endpoint_url=url, request_timeout_s=0.5))
     assert isinstance(error, Unavailable)
     assert error.retryable
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 8
 
 
 @pytest.mark.parametrize(

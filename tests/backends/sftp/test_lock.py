@@ -200,7 +200,7 @@ async def test_waiting_for_a_lock_can_be_given_up_at_once(sftp_harness: SftpHarn
     with anyio.move_on_after(0.3) as scope:
         await backend.write(target, b"new", condition=Always())
     assert scope.cancelled_caught
-    assert time.monotonic() - started_s < 2
+    assert time.monotonic() - started_s < 6
     await backend.aclose()
     assert sftp_harness.names() == [name, "a"]
     assert sftp_harness.names(name) == [_OWNER]

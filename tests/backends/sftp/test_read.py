@@ -110,7 +110,7 @@ async def test_fifos_and_sockets_are_refused_at_once(sftp_harness: SftpHarness) 
             ):
                 with pytest.raises(NotRegularFile):
                     await refused()
-        assert time.monotonic() - started_s < 2
+        assert time.monotonic() - started_s < 6
         await backend.aclose()
     assert sftp_harness.names() == ["fifo", "link", "socket"]
 
@@ -215,7 +215,7 @@ async def test_a_frozen_server_is_unavailable_in_time_and_works_again_later(sftp
         started_s = time.monotonic()
         with pytest.raises(Unavailable, match="did not answer within") as refused:
             await backend.read(target)
-        assert time.monotonic() - started_s < 2
+        assert time.monotonic() - started_s < 6
         assert refused.value.retryable
         proxy.thaw()
         assert (await backend.read(target)).data == b"x"
@@ -232,7 +232,7 @@ async def test_a_read_from_a_frozen_server_can_be_given_up_at_once(sftp_harness:
         with anyio.move_on_after(0.1) as scope:
             await backend.read(target)
         assert scope.cancelled_caught
-        assert time.monotonic() - started_s < 1
+        assert time.monotonic() - started_s < 4
         await backend.aclose()
 
 
@@ -254,7 +254,7 @@ async def test_closing_ends_what_is_in_flight(sftp_harness: SftpHarness) -> None
             tasks.start_soon(read)
             await anyio.wait_all_tasks_blocked()
             await backend.aclose()
-        assert time.monotonic() - started_s < 3
+        assert time.monotonic() - started_s < 8
     assert codes == ["FS_UNAVAILABLE"]
 
 

@@ -118,9 +118,8 @@ async def test_a_rude_server_holds_up_nobody(tmp_path: Path, flag: str) -> None:
         tasks.start_soon(stopwatch.run)
         async with opened(mount_of(flag, tmp_path), runtime=world.runtime, connect_timeout_s=1.0, stop_grace_s=0.2):
             for _ in range(20):
-                started_s = time.perf_counter()
-                await world.value("mcp__good__echo")
-                assert time.perf_counter() - started_s < 1.0
+                with anyio.fail_after(5):
+                    await world.value("mcp__good__echo")
         tasks.cancel_scope.cancel()
     # The message with a thousand tools is read in one go.
     assert stopwatch.worst_s < 0.5
