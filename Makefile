@@ -21,9 +21,10 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-# The property tests of the core with 10,000 examples each instead of 200. The suite's own time limit is for one test.
+# The property tests of the pure parts with 10,000 examples each, new ones in every run. The suite's own time limit is
+# for one test.
 fuzz: $(STAMP)
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 -m hypothesis tests/fs_core
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 -m hypothesis tests/fs_core tests/tool_runtime tests/progressive
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tests.progressive.code.stub_tools import declared, methods, tool
 from tool_runtime import JsonObject, ToolSchema
 
 ANYTHING: JsonObject = {}
+NEVER_DRAWN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 
 HOSTILE = [
     pytest.param('ends """\nimport os\n"""', id="triple-quotes"),
@@ -167,11 +169,16 @@ def json_copy(tools: Sequence[ToolSchema]) -> list[ToolSchema]:
     ]
 
 
-@given(st.text())
+@given(st.text() | st.text("a\u034f\u115f\u3164\ufe00\ufe0f\u200d\U000e0100 "))
 def test_all_that_is_visible_of_any_description_is_read_back_from_its_docstring(description: str) -> None:
     shown = methods(stubs([tool(description=description)]))["probe"] or ""
     assert visible(shown) == visible(description)
 
 
 def visible(text: str) -> str:
-    return "".join(character for character in text if character.isprintable() and not character.isspace())
+    # Some letters and accents are never drawn: U+034F, the Hangul fillers, the variation selectors.
+    return "".join(
+        character
+        for character in text
+        if character.isprintable() and not character.isspace() and NEVER_DRAWN.match(character) is None
+    )
