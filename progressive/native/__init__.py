@@ -1,0 +1,1 @@
+"""Tools that were described in a conversation, loaded by the API itself."""
