@@ -8,8 +8,8 @@ from mcp.server import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
-from seamfs.call_queue import CallQueue
 from seamfs.workspace import Workspace
+from tool_runtime.call_queue import CallQueue
 
 __all__ = ["Agent", "Agents", "Context", "is_sessionless"]
 

@@ -14,6 +14,7 @@ from tool_runtime.checks import Checker, checker_for
 from tool_runtime.payload import JsonObject, detached, encode
 from tool_runtime.problems import MismatchError, cut
 from tool_runtime.results import ContentBlock, RuntimeCode, ToolResult
+from tool_runtime.scheduler import Lane
 from tool_runtime.scopes import Disposer, ScopeId
 
 __all__ = ["Runtime", "Tool", "ToolAnnotations", "ToolCall", "ToolContext", "ToolSchema"]
@@ -82,6 +83,10 @@ class Runtime(Protocol):
 
     def schemas(self, scope: ScopeId | None = None) -> list[ToolSchema]:
         """Return detached descriptions of the tools that a scope sees, sorted by name."""
+        ...
+
+    def lane(self, call: ToolCall, *, scope: ScopeId | None = None) -> Lane:
+        """Return what a call may overlap with."""
         ...
 
     async def execute(self, call: ToolCall, *, scope: ScopeId | None = None, owner: object = None) -> ToolResult:

@@ -5,11 +5,11 @@ import pytest
 from pydantic import JsonValue
 
 from fs_core.testing.memory import MemoryBackend, MemoryStore
-from seamfs.call_queue import CallQueue
 from seamfs.config import Settings
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
 from tool_runtime import JsonObject, Tool, ToolCall, ToolContext, ToolSuccess
+from tool_runtime.call_queue import CallQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -131,3 +131,37 @@ async def test_a_call_that_hangs_elsewhere_holds_up_no_file() -> None:
             for call in (write("a", "first"), read("a"), write("a", "second")):
                 assert isinstance(await queue.run(call), ToolSuccess)
             release.set()
+
+
+async def test_no_more_calls_run_at_once_than_are_allowed() -> None:
+    workspace = Workspace(MemoryBackend(MemoryStore()), settings=Settings())
+    running, most, release = 0, 0, anyio.Event()
+
+    async def hold(_arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await release.wait()
+        running -= 1
+        return None
+
+    workspace.tools.register(
+        Tool[JsonObject](
+            name="hold",
+            description="Waits.",
+            parameters={"type": "object"},
+            output={},
+            execute=hold,
+            render=lambda _, _value: [],
+            concurrency_safe=lambda _: True,
+        )
+    )
+    queue = CallQueue(workspace.tools, owner=workspace.session(), overlap_max=3)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for number in range(7):
+                tasks.start_soon(queue.run, ToolCall("hold", {}, id=str(number)))
+            await anyio.wait_all_tasks_blocked()
+            assert running == 3
+            release.set()
+    assert (running, most) == (0, 3)

@@ -1,0 +1,67 @@
+"""Calls that arrive one by one from one caller, in the order that a turn of them would have."""
+
+from dataclasses import dataclass, field
+
+import anyio
+
+from tool_runtime.results import ToolResult
+from tool_runtime.scheduler import Lane, may_overlap
+from tool_runtime.scopes import ScopeId
+from tool_runtime.tool import Runtime, ToolCall
+
+__all__ = ["CallQueue"]
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    lane: Lane
+    done: anyio.Event = field(default_factory=anyio.Event)
+
+
+class CallQueue:
+    """Runs the calls of one owner: what may overlap does, anything else waits for those that came before it.
+
+    `ToolRuntime.run_turn` needs all calls of a turn at once; a protocol delivers them as separate requests, and a
+    program as it gets to them.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        owner: object,
+        scope: ScopeId | None = None,
+        overlap_max: int | None = None,
+    ) -> None:
+        """Start with no calls.
+
+        Args:
+            runtime: What runs them.
+            owner: On whose behalf.
+            scope: Where they see tools from, by default the global scope.
+            overlap_max: How many run at once at most; by default whoever sends them sees to that.
+        """
+        self._runtime = runtime
+        self._owner = owner
+        self._scope = scope
+        self._room = None if overlap_max is None else anyio.CapacityLimiter(overlap_max)
+        self._unfinished: list[_Entry] = []
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run one call when its time has come. Cancelling it lets those behind it go on."""
+        entry = _Entry(self._runtime.lane(call, scope=self._scope))
+        earlier = [other for other in self._unfinished if not may_overlap(other.lane, entry.lane)]
+        self._unfinished.append(entry)
+        try:
+            for other in earlier:
+                await other.done.wait()
+            if self._room is None:
+                return await self._execute(call)
+            async with self._room:
+                return await self._execute(call)
+        finally:
+            self._unfinished.remove(entry)
+            entry.done.set()
+
+    async def _execute(self, call: ToolCall) -> ToolResult:
+        return await self._runtime.execute(call, scope=self._scope, owner=self._owner)
