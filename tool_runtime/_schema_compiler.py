@@ -19,7 +19,7 @@ from tool_runtime._schema_references import REFERENCES, References, is_reference
 from tool_runtime.payload import JsonObject, encode, path_text
 from tool_runtime.problems import cut
 
-__all__ = ["COUNTED", "CompiledSchema", "Validity", "panics_as_errors"]
+__all__ = ["COUNTED", "CompiledSchema", "Validity", "is_in_form", "panics_as_errors"]
 
 # Marks, in the compiled copy alone, a place where the validator is to count a reference.
 COUNTED = "seamfs-counted"
@@ -182,6 +182,12 @@ def panics_as_errors() -> Generator[None]:
         if type(error).__name__ == "PanicException":
             raise ValueError(f"the JSON Schema library failed: {cut(str(error), _REASON_CHARS_MAX)}") from error
         raise
+
+
+def is_in_form(schema: JsonObject, *, draft: str | None) -> bool:
+    """Whether the meta-schema of a draft accepts a schema; by default that of the draft it would be read under."""
+    with panics_as_errors():
+        return meta.is_valid({**schema, "$schema": draft or _dialect(schema)})
 
 
 def _dialect(schema: JsonObject) -> str:

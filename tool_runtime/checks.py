@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
@@ -12,7 +12,9 @@ from tool_runtime.payload import JsonObject, NotJsonError, decode
 from tool_runtime.problems import MismatchError, Path, Problem, shown, unknown_key
 from tool_runtime.schema import model_schema, property_names
 
-__all__ = ["Checker", "ModelChecker", "checker_for"]
+__all__ = ["DRAFT_2020_12", "Checker", "ModelChecker", "checker_for", "is_schema"]
+
+DRAFT_2020_12: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 ModelT_co = TypeVar("ModelT_co", bound=BaseModel, covariant=True)
@@ -60,6 +62,24 @@ def checker_for(source: type[BaseModel] | Mapping[str, JsonValue]) -> Checker[An
     from tool_runtime._schema_checker import SchemaChecker
 
     return SchemaChecker(source)
+
+
+def is_schema(value: JsonObject, *, draft: str | None = None) -> bool:
+    """Whether an object is a JSON Schema as its meta-schema sees it; far quicker than compiling it.
+
+    References and patterns are not looked at, so `checker_for` may still refuse it.
+
+    Args:
+        value: Plain JSON types.
+        draft: Which draft's meta-schema, such as `DRAFT_2020_12`, whatever draft it names itself; by default the draft
+            that `checker_for` would read it under.
+
+    Raises:
+        ValueError: It cannot be decided.
+    """
+    from tool_runtime._schema_compiler import is_in_form
+
+    return is_in_form(value, draft=draft)
 
 
 class ModelChecker(Generic[ModelT_co]):
