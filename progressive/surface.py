@@ -7,6 +7,7 @@ from types import MappingProxyType
 from progressive.names import RUN_CODE
 from progressive.protocol import Mode
 from tool_runtime import AbortSignal, ScopeId, ToolCall, ToolResult, ToolRuntime, ToolSchema
+from tool_runtime.call_queue import CallQueue
 
 __all__ = ["Surface"]
 
@@ -47,6 +48,10 @@ class Surface:
         return await self.runtime.run_turn(
             calls, scope=self.scope, owner=owner, signals=signals, refuse=self._why_refused
         )
+
+    def queue(self, owner: object) -> CallQueue:
+        """Return where the calls of an owner go that come one by one; they run and are refused as those of a turn."""
+        return CallQueue(self.runtime, owner=owner, scope=self.scope, refuse=self._why_refused)
 
     def _why_refused(self, name: str) -> str | None:
         if self.mode is not Mode.CODE or name == RUN_CODE:

@@ -8,6 +8,7 @@ from mcp.server import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from progressive import Surface
 from seamfs.workspace import Workspace
 from tool_runtime.call_queue import CallQueue
 
@@ -34,8 +35,10 @@ class Agents:
     observations are lost has to read again; it can never change what it has not seen.
     """
 
-    def __init__(self, workspace: Workspace, *, sessions_max: int) -> None:
+    def __init__(self, workspace: Workspace, *, sessions_max: int, surface: Surface | None = None) -> None:
+        """Start with no sessions; a surface decides what they may call, without one that is any tool there is."""
         self._workspace = workspace
+        self._surface = surface
         self._sessions_max = sessions_max
         self._connection: Agent | None = None
         self._sessions: OrderedDict[str, Agent] = OrderedDict()
@@ -63,8 +66,9 @@ class Agents:
     def _new(self) -> Agent:
         self._labelled += 1
         # Without a name the session owns its observations alone, and they go when it goes.
-        queue = CallQueue(self._workspace.tools, owner=self._workspace.session())
-        return Agent(label=f"s{self._labelled}", calls=queue)
+        owner = self._workspace.session()
+        calls = CallQueue(self._workspace.tools, owner=owner) if self._surface is None else self._surface.queue(owner)
+        return Agent(label=f"s{self._labelled}", calls=calls)
 
 
 def is_sessionless(ctx: Context) -> bool:

@@ -46,7 +46,7 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
     Args:
         workspace: Outlives the server.
         surface: Declares these instead of all tools there are, and tells how others are found. Any tool of the
-            workspace may be called by its name all the same.
+            workspace may be called by its name all the same, in Code mode from programs.
         structured: Send the value of a result as `structuredContent` too, and announce its schema. Some clients then
             show their model the value instead of the text.
     """
@@ -54,7 +54,7 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
     @asynccontextmanager
     async def lifespan(_server: Server[Agents]) -> AsyncGenerator[Agents]:
         # Entered once per stdio connection and once per HTTP server.
-        yield Agents(workspace, sessions_max=workspace.settings.http.sessions_max)
+        yield Agents(workspace, sessions_max=workspace.settings.http.sessions_max, surface=surface)
 
     async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         declared = workspace.tools.schemas() if surface is None else surface.tools

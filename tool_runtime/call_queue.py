@@ -1,5 +1,6 @@
 """Calls that arrive one by one from one caller, in the order that a turn of them would have."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -32,6 +33,7 @@ class CallQueue:
         owner: object,
         scope: ScopeId | None = None,
         overlap_max: int | None = None,
+        refuse: Callable[[str], str | None] | None = None,
     ) -> None:
         """Start with no calls.
 
@@ -40,15 +42,20 @@ class CallQueue:
             owner: On whose behalf.
             scope: Where they see tools from, by default the global scope.
             overlap_max: How many run at once at most; by default whoever sends them sees to that.
+            refuse: Why a name may not be called by this owner, whatever the scope sees; None if it may.
         """
         self._runtime = runtime
         self._owner = owner
         self._scope = scope
+        self._refuse = refuse
         self._room = None if overlap_max is None else anyio.CapacityLimiter(overlap_max)
         self._unfinished: list[_Entry] = []
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run one call when its time has come. Cancelling it lets those behind it go on."""
+        """Run one call when its time has come; a refusal waits for nothing. Cancelling one lets those behind it go on."""
+        refusal = None if self._refuse is None else self._refuse(call.name)
+        if refusal is not None:
+            return await self._runtime.execute(call, scope=self._scope, owner=self._owner, refusal=refusal)
         entry = _Entry(self._runtime.lane(call, scope=self._scope))
         earlier = [other for other in self._unfinished if not may_overlap(other.lane, entry.lane)]
         self._unfinished.append(entry)

@@ -105,7 +105,13 @@ class ToolRuntime:
         return self._hooks.observers.add(observer)
 
     async def execute(
-        self, call: ToolCall, *, scope: ScopeId | None = None, owner: object = None, abort: AbortSignal | None = None
+        self,
+        call: ToolCall,
+        *,
+        scope: ScopeId | None = None,
+        owner: object = None,
+        abort: AbortSignal | None = None,
+        refusal: str | None = None,
     ) -> ToolResult:
         """Run one call through the pipeline.
 
@@ -114,11 +120,13 @@ class ToolRuntime:
             scope: Where it sees tools from, by default the global scope.
             owner: Reaches the tool as `ctx.owner`.
             abort: Cancels this call alone, which then comes back as `ABORTED`.
+            refusal: Why the tool may not be called from where the call comes, whatever the scope sees: it then comes
+                back as `UNKNOWN_TOOL`, and observers see it.
 
         Returns:
             The result. Whatever a tool does wrong is a failure; only cancellation from around the call is raised.
         """
-        return await self._pipeline.run(Submission.of(call, scope=scope, owner=owner), abort)
+        return await self._pipeline.run(Submission.of(call, scope=scope, owner=owner, refusal=refusal), abort)
 
     async def run_turn(
         self,

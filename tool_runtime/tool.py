@@ -89,8 +89,10 @@ class Runtime(Protocol):
         """Return what a call may overlap with."""
         ...
 
-    async def execute(self, call: ToolCall, *, scope: ScopeId | None = None, owner: object = None) -> ToolResult:
-        """Run one call through the whole pipeline."""
+    async def execute(
+        self, call: ToolCall, *, scope: ScopeId | None = None, owner: object = None, refusal: str | None = None
+    ) -> ToolResult:
+        """Run one call through the whole pipeline; see `ToolRuntime.execute`."""
         ...
 
 

@@ -171,3 +171,20 @@ async def test_in_code_mode_only_run_code_is_called_directly() -> None:
     assert isinstance(search, ToolFailure)
     assert ran == []
     assert observed == ["UNKNOWN_TOOL", None, "UNKNOWN_TOOL"]
+
+
+async def test_calls_that_come_one_by_one_are_refused_as_those_of_a_turn() -> None:
+    ran: list[str] = []
+    runtime = runtime_with("run_code")
+    scope = runtime.scope()
+    runtime.register(plain_tool("a", ran=ran), scope)
+    disclosure = Disclosure(runtime)
+    refused = await disclosure.surface(scope, mode=Mode.CODE).queue("me").run(ToolCall("a", {}, id="1"))
+    program = await disclosure.surface(scope, mode=Mode.CODE).queue("me").run(ToolCall("run_code", {}, id="2"))
+    direct = await disclosure.surface(scope, mode=Mode.BOTH).queue("me").run(ToolCall("a", {}, id="3"))
+    assert isinstance(refused, ToolFailure)
+    assert refused.code == "UNKNOWN_TOOL"
+    assert refused.message.startswith("a: only run_code is called directly")
+    assert isinstance(program, ToolSuccess)
+    assert isinstance(direct, ToolSuccess)
+    assert ran == ["a"]

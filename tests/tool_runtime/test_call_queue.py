@@ -8,7 +8,7 @@ from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs.config import Settings
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
-from tool_runtime import JsonObject, Tool, ToolCall, ToolContext, ToolSuccess
+from tool_runtime import JsonObject, Tool, ToolCall, ToolContext, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.call_queue import CallQueue
 
 pytestmark = pytest.mark.anyio
@@ -165,3 +165,25 @@ async def test_no_more_calls_run_at_once_than_are_allowed() -> None:
             assert running == 3
             release.set()
     assert (running, most) == (0, 3)
+
+
+async def test_a_refused_call_is_observed_runs_nothing_and_waits_for_nothing() -> None:
+    backend = GatedBackend("write")
+    workspace = Workspace(backend, settings=Settings())
+    observed: list[tuple[str, str | None]] = []
+    refused: list[ToolResult] = []
+    workspace.tools.add_observer(lambda observation: observed.append((observation.name, observation.code)))
+    queue = CallQueue(
+        workspace.tools,
+        owner=workspace.session(),
+        refuse=lambda name: "only write is called here" if name != "write" else None,
+    )
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(queue.run, write("a", "1"))
+            await backend.reached.wait()
+            refused.append(await queue.run(read("a")))
+            backend.gate.set()
+    [result] = refused
+    assert result == ToolFailure("UNKNOWN_TOOL", "read: only write is called here")
+    assert observed == [("read", "UNKNOWN_TOOL"), ("write", None)]
