@@ -4,18 +4,21 @@ Both formats of `progressive.native` are built on this. Nothing here knows a req
 """
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Final, cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from progressive.names import RESERVED
-from tool_runtime import JsonObject
+from tool_runtime import JsonObject, ToolAnnotations, ToolSchema
 from tool_runtime.checks import is_schema
 from tool_runtime.payload import encode
 
 __all__ = ["Definition", "Described", "Disclosures", "described"]
+
+_ANY_OBJECT: Final[JsonObject] = {"type": "object", "additionalProperties": True}
+_EXACTLY: Final = "\n\nThe arguments must match this JSON Schema exactly: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,24 @@ class Definition:
     name: str
     description: str
     parameters: JsonObject
+
+    def schema(self) -> ToolSchema:
+        """Return it as `progressive.formats` takes tools, without an output, which no API wants to know."""
+        return ToolSchema(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            output={},
+            annotations=ToolAnnotations(),
+        )
+
+    def opened(self) -> "Definition":
+        """Return it with a schema that every API takes, and its own one told in the description.
+
+        For what is valid JSON Schema and breaks a rule of an API. Nothing is lost: the runtime checks each call.
+        """
+        exact = encode(self.parameters).decode()
+        return replace(self, description=f"{self.description}{_EXACTLY}{exact}".lstrip(), parameters={**_ANY_OBJECT})
 
 
 @dataclass(frozen=True, slots=True)
