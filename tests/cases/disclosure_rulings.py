@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["RULINGS", "Ruling"]
+__all__ = ["NATIVE_RULINGS", "RULINGS", "Ruling"]
 
 Expect = dict[str, Any] | list[dict[str, Any]]
 
@@ -27,6 +27,7 @@ class Ruling:
 _SECTION = "progressive, section 6: one prompt section tells the protocol; its text depends on the mode only"
 _CJK = "progressive, section 3: CJK bigrams"
 _INTEGERS = 'tools, section 2: an integer given as "3" is accepted'
+_MODELS = "progressive, sections 7 and 9: a current table of models"
 _KEYWORDS = "progressive, section 3: JSON-Schema keywords are no words of a tool"
 
 
@@ -87,3 +88,25 @@ RULINGS: Final[Mapping[str, Ruling]] = MappingProxyType(
     }
 )
 """By case id."""
+
+_LOADED: Final[Expect] = _GIVEN["native-one-disclosure"]
+
+NATIVE_RULINGS: Final[Mapping[str, Ruling]] = MappingProxyType(
+    {
+        "gate-anthropic-claude-haiku-4-5": Ruling(_LOADED, _MODELS),
+        "gate-anthropic-claude-mythos-5": Ruling(_LOADED, _MODELS),
+        "native-duplicate-last-schema-wins": Ruling(
+            _changed(
+                "native-duplicate-last-schema-wins",
+                added_names_per_tool_result=[["fetch_weather"], None],
+                fetch_weather_parameters={"type": "object", "properties": {"city": {"type": "string"}}},
+            ),
+            "progressive, section 7: the first disclosed definition of a name is frozen",
+        ),
+        "native-infra-name-disclosed": Ruling(
+            {"tool_names": ["search_tools", "describe_tools"], "added_names_per_tool_result": [None]},
+            "progressive, section 7: a disclosure never touches eager or reserved names",
+        ),
+    }
+)
+"""By case id: those of native injection."""
