@@ -1,0 +1,129 @@
+"""The text that the interpreter is given: what every program finds there, then the program as an async function."""
+
+import re
+from typing import Final
+
+__all__ = ["CALL", "LINES_BEFORE", "attribute_names", "checked_source", "whole_source"]
+
+CALL: Final = "_sandbox_call"
+"""Name of the one host function: it takes a tool's name and its arguments as JSON text, and gives JSON text back."""
+
+# Everything crosses as JSON text: values that cross as they are lose what they were (a cycle becomes a string).
+_PRELUDE: Final = f"""\
+import json as _sandbox_json
+from binascii import Incomplete as ToolCallError
+
+
+class _SandboxFailure:
+    def __init__(self, tool, code, message):
+        self.tool = tool
+        self.code = code
+        self.message = message
+
+
+_sandbox_failures = {{}}
+_sandbox_counts = {{"made": 0, "started": 0}}
+
+
+def _sandbox_caught(value):
+    if isinstance(value, ToolCallError):
+        return _sandbox_failures.get(str(value)) or _SandboxFailure("", "", str(value))
+    return value
+
+
+def _sandbox_fail(tool, code, message):
+    text = f"{{tool}}: {{code}}: {{message}}"
+    _sandbox_failures[text] = _SandboxFailure(tool, code, message)
+    raise ToolCallError(text)
+
+
+def _sandbox_fault(value, path):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                return f"{{path}}: the key {{key!r}} is no string"
+            fault = _sandbox_fault(item, f"{{path}}[{{key!r}}]")
+            if fault:
+                return fault
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            fault = _sandbox_fault(item, f"{{path}}[{{index}}]")
+            if fault:
+                return fault
+    return None
+
+
+def _sandbox_encoded(value, what):
+    try:
+        text = _sandbox_json.dumps(value, allow_nan=False, ensure_ascii=False)
+        fault = None if _sandbox_json.loads(text) == value else _sandbox_fault(value, what)
+        return text, fault
+    except RecursionError:
+        return "", f"{{what}}: nested too deep"
+    except (TypeError, ValueError) as error:
+        return "", f"{{what}}: {{error}}"
+
+
+async def _sandbox_run(name, arguments):
+    _sandbox_counts["started"] += 1
+    text, fault = _sandbox_encoded(arguments, "arguments")
+    if fault:
+        _sandbox_fail(name, "INVALID_ARGS", fault)
+    answer = _sandbox_json.loads(await {CALL}(name, text))
+    if answer["failed"]:
+        _sandbox_fail(name, answer["code"], answer["message"])
+    return answer["value"]
+
+
+class Tools:
+    def __getitem__(self, name):
+        if not isinstance(name, str):
+            raise TypeError("the name of a tool is a string")
+
+        def call(*arguments, **named):
+            if named or len(arguments) != 1:
+                raise TypeError(f"{{name}} takes one dictionary: await tools[{{name!r}}]({{{{...}}}})")
+            _sandbox_counts["made"] += 1
+            return _sandbox_run(name, arguments[0])
+
+        return call
+
+
+tools = Tools()
+for _sandbox_name in _sandbox_names:
+    setattr(tools, _sandbox_name, tools[_sandbox_name])
+
+
+def _sandbox_ended(value):
+    text, fault = _sandbox_encoded(value, "the returned value")
+    return [text, fault, _sandbox_counts["made"] - _sandbox_counts["started"]]
+
+
+"""
+_HEAD: Final = "async def _sandbox_program():\n"
+_TAIL: Final = "\n pass\n_sandbox_ended(await _sandbox_program())\n"
+
+LINES_BEFORE: Final = _PRELUDE.count("\n") + _HEAD.count("\n")
+"""Lines in front of the first line of the program."""
+
+
+_ATTRIBUTE: Final = re.compile(r"\.\s*([^\W\d_]\w*)")
+
+
+def attribute_names(code: str) -> list[str]:
+    """Return every name that a program could read as an attribute of `tools`."""
+    return sorted(set(_ATTRIBUTE.findall(code)))
+
+
+def whole_source(code: str) -> str:
+    """Return the text to run."""
+    return f"{_PRELUDE}{_HEAD}{_body(code)}{_TAIL}"
+
+
+def checked_source(code: str) -> str:
+    """Return the text to check: the program alone, which starts on the second line."""
+    return f"{_HEAD}{_body(code)}\n pass\n"
+
+
+def _body(code: str) -> str:
+    return "\n".join(f" {line}" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
