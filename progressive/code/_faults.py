@@ -1,36 +1,21 @@
 """What went wrong in a program, in one line for the model."""
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tool_runtime.problems import cut
 
-__all__ = ["located", "one_line", "text_fault"]
+__all__ = ["ProgramText", "TypeFaults", "text_fault"]
 
 _LINE_CHARS_MAX: Final = 160
 _MESSAGE_CHARS_MAX: Final = 1_000
+_TYPE_FAULTS_TOLD_MAX: Final = 5
 
-
-def one_line(text: str) -> str:
-    """Return a message on one line, bounded."""
-    return cut(" ".join(text.split()), _MESSAGE_CHARS_MAX)
-
-
-def located(message: str, lines: list[int], code: str) -> str:
-    """Return a message with the place where it happened.
-
-    Args:
-        message: What happened.
-        lines: Numbers of the program's lines on the way there, the last one being the place.
-        code: The program.
-    """
-    texts = code.splitlines()
-    inside = [line for line in lines if 1 <= line <= len(texts)]
-    if not inside:
-        return one_line(message)
-    place = f"line {inside[-1]}: {one_line(message)}: {cut(texts[inside[-1] - 1].strip(), _LINE_CHARS_MAX)}"
-    if len(inside) == 1:
-        return place
-    return f"{place} (called from line {inside[-2]})"
+_TYPE_FAULT: Final = re.compile(r"^[^:\n]*:(\d+):\d+: error\[([\w-]+)\] (.*)$", re.MULTILINE)
+_SYNTAX_RULE: Final = "invalid-syntax"
+_ENDS_TOO_EARLY: Final = "the program ends inside an open bracket, string or block"
 
 
 def text_fault(code: str, bytes_max: int) -> str | None:
@@ -40,5 +25,69 @@ def text_fault(code: str, bytes_max: int) -> str | None:
     except UnicodeEncodeError as error:
         return f"the program holds a lone surrogate at character {error.start}, which is not Unicode text"
     if size_bytes > bytes_max:
-        return f"the program has {size_bytes} bytes, at most {bytes_max} are run; read large data through tools"
+        return f"the program has {size_bytes} bytes, at most {bytes_max} are run; let it get large data from tools"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFaults:
+    """What a type checker has against a program.
+
+    Attributes:
+        message: The first faults, each with its line.
+        is_syntax: Whether the program could not even be read.
+    """
+
+    message: str
+    is_syntax: bool
+
+
+class ProgramText:
+    """The lines of a program, inside a longer text."""
+
+    def __init__(self, code: str) -> None:
+        self._lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    def located(self, message: str, lines: Sequence[int]) -> str:
+        """Return a message with the place where it happened.
+
+        Args:
+            message: What happened.
+            lines: On the way there, counted from the first line of the program, the last one being the place. Those
+                outside are the sandbox's own.
+        """
+        inside = [line for line in lines if 1 <= line <= len(self._lines)]
+        if not inside:
+            return _one_line(message)
+        caller = f" (called from line {inside[-2]})" if len(inside) > 1 else ""
+        return f"{self._place(inside[-1])}: {_one_line(message)}{caller}"
+
+    def syntax_fault(self, message: str, lines: Sequence[int]) -> str:
+        """Return the message of a syntax error; one behind the end is about the end."""
+        if lines and lines[-1] > len(self._lines):
+            return self.located(_ENDS_TOO_EARLY, [len(self._lines)])
+        return self.located(message, lines)
+
+    def type_faults(self, diagnostics: str, lines_before: int) -> TypeFaults | None:
+        """Return the errors in what a type checker wrote, one line each (`file:line:column: error[rule] message`).
+
+        None if it only warned.
+        """
+        errors = [(int(line) - lines_before, rule, text) for line, rule, text in _TYPE_FAULT.findall(diagnostics)]
+        syntax = [error for error in errors if error[1] == _SYNTAX_RULE]
+        if syntax:
+            line, _, text = syntax[0]
+            return TypeFaults(self.syntax_fault(text, [line]), is_syntax=True)
+        if not errors:
+            return None
+        told = [self.located(text, [line]) for line, _, text in errors[:_TYPE_FAULTS_TOLD_MAX]]
+        if len(errors) > len(told):
+            told.append(f"and {len(errors) - len(told)} more")
+        return TypeFaults("; ".join(told), is_syntax=False)
+
+    def _place(self, line: int) -> str:
+        return f"line {line}, `{cut(self._lines[line - 1].strip(), _LINE_CHARS_MAX)}`"
+
+
+def _one_line(text: str) -> str:
+    return cut(" ".join(text.split()), _MESSAGE_CHARS_MAX)

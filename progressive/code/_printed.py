@@ -1,17 +1,13 @@
 """What a program prints, up to a bound."""
 
-from collections.abc import Callable
-
 __all__ = ["Printed"]
 
 
 class Printed:
-    """Collects printed text; a print that would pass the bound is cut there."""
+    """Collects printed text; what passes the bound is cut there."""
 
-    def __init__(self, bytes_max: int, on_full: Callable[[], object]) -> None:
-        """Start empty; `on_full` is called once, by the thread that passes the bound."""
+    def __init__(self, bytes_max: int) -> None:
         self._bytes_left = bytes_max
-        self._on_full = on_full
         self._parts: list[str] = []
         self.is_full = False
 
@@ -25,15 +21,13 @@ class Printed:
         """What may still be printed."""
         return self._bytes_left
 
-    def take(self, text: str) -> None:
-        """Add text."""
-        if self.is_full:
-            return
+    def take(self, text: str) -> bool:
+        """Add text; tell whether all of it fitted."""
         encoded = text.encode()
-        if len(encoded) <= self._bytes_left:
-            self._parts.append(text)
-            self._bytes_left -= len(encoded)
-            return
-        self.is_full = True
-        self._parts.append(encoded[: self._bytes_left].decode(errors="ignore"))
-        self._on_full()
+        if self.is_full or len(encoded) > self._bytes_left:
+            self.is_full = True
+            text = encoded[: self._bytes_left].decode(errors="ignore")
+            encoded = text.encode()
+        self._parts.append(text)
+        self._bytes_left -= len(encoded)
+        return not self.is_full

@@ -1,17 +1,31 @@
 """The text that the interpreter is given: what every program finds there, then the program as an async function."""
 
 import re
+from operator import itemgetter
 from typing import Final
 
-__all__ = ["CALL", "LINES_BEFORE", "attribute_names", "checked_source", "whole_source"]
+from progressive.code._lexer import layout
+
+__all__ = [
+    "CALL",
+    "CHECKED_LINES_BEFORE",
+    "LINES_BEFORE",
+    "TOOL_CALL_ERROR",
+    "attribute_names",
+    "checked_source",
+    "whole_source",
+]
 
 CALL: Final = "_sandbox_call"
 """Name of the one host function: it takes a tool's name and its arguments as JSON text, and gives JSON text back."""
 
+TOOL_CALL_ERROR: Final = "Incomplete"
+"""What the interpreter calls the exception that programs know as ToolCallError."""
+
 # Everything crosses as JSON text: values that cross as they are lose what they were (a cycle becomes a string).
 _PRELUDE: Final = f"""\
 import json as _sandbox_json
-from binascii import Incomplete as ToolCallError
+from binascii import {TOOL_CALL_ERROR} as ToolCallError
 
 
 class _SandboxFailure:
@@ -100,12 +114,18 @@ def _sandbox_ended(value):
 
 
 """
-_HEAD: Final = "async def _sandbox_program():\n"
-_TAIL: Final = "\n pass\n_sandbox_ended(await _sandbox_program())\n"
+# The interpreter knows no classes derived from another, and its exceptions hold one text and no attributes. So
+# ToolCallError is one of its own that nothing else raises, and reading one of these names of anything asks first
+# whether it is such an exception.
+_FAILURE_FIELDS: Final = frozenset({"tool", "code", "message"})
+# A program may be nothing but comments.
+_HEAD: Final = "async def _sandbox_program():\n pass\n"
+_TAIL: Final = "\n_sandbox_ended(await _sandbox_program())\n"
 
 LINES_BEFORE: Final = _PRELUDE.count("\n") + _HEAD.count("\n")
-"""Lines in front of the first line of the program."""
-
+"""Lines in front of the program in what runs."""
+CHECKED_LINES_BEFORE: Final = _HEAD.count("\n")
+"""Lines in front of the program in what is checked."""
 
 _ATTRIBUTE: Final = re.compile(r"\.\s*([^\W\d_]\w*)")
 
@@ -117,13 +137,26 @@ def attribute_names(code: str) -> list[str]:
 
 def whole_source(code: str) -> str:
     """Return the text to run."""
-    return f"{_PRELUDE}{_HEAD}{_body(code)}{_TAIL}"
+    return f"{_PRELUDE}{_HEAD}{_body(code, _FAILURE_FIELDS)}{_TAIL}"
 
 
 def checked_source(code: str) -> str:
-    """Return the text to check: the program alone, which starts on the second line."""
-    return f"{_HEAD}{_body(code)}\n pass\n"
+    """Return the text to check: the program alone, defined and not run."""
+    return f"{_HEAD}{_body(code, frozenset())}\n"
 
 
-def _body(code: str) -> str:
-    return "\n".join(f" {line}" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+def _body(code: str, fields: frozenset[str]) -> str:
+    """Return a program as the body of a function, each line where it was."""
+    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    found = layout(code, fields)
+    insertions = [(start, " ") for start in found.lines]
+    for attribute in found.attributes:
+        # The attributes that a class of the program gives to its own instances are the only ones usually written.
+        if code[attribute.start : min(attribute.dot, attribute.start + len("self."))] != "self":
+            insertions += [(attribute.start, "_sandbox_caught("), (attribute.dot, ")")]
+    parts: list[str] = []
+    end = 0
+    for position, text in sorted(insertions, key=itemgetter(0)):
+        parts += [code[end:position], text]
+        end = position
+    return "".join([*parts, code[end:]])

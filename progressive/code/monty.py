@@ -20,6 +20,7 @@ from pydantic_monty import (
     FutureSnapshot,
     Monty,
     MontyComplete,
+    MontyCrashedError,
     MontyError,
     MontyRuntimeError,
     MontySession,
@@ -29,9 +30,17 @@ from pydantic_monty import (
     SyncSnapshot,
 )
 
-from progressive.code._faults import located, text_fault
+from progressive.code._faults import ProgramText, text_fault
 from progressive.code._printed import Printed
-from progressive.code._source import CALL, LINES_BEFORE, attribute_names, checked_source, whole_source
+from progressive.code._source import (
+    CALL,
+    CHECKED_LINES_BEFORE,
+    LINES_BEFORE,
+    TOOL_CALL_ERROR,
+    attribute_names,
+    checked_source,
+    whole_source,
+)
 from progressive.code._worker import Worker
 from progressive.code.options import CodeOptions
 from progressive.code.runtime import CallTool, CodeRuntime, Failed, FailureKind, Finished, Program
@@ -41,7 +50,9 @@ from tool_runtime.payload import NotJsonError, decode
 __all__ = ["open_monty"]
 
 _GRACE_S: Final = 0.25
-"""The interpreter stops by itself when its time is over, and then says where; only after that it is ended."""
+_CHECK_MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
+"""For the type checker, which runs nothing; with the types of 500 tools it takes 45 MB."""
+_SLEEP_S_MAX: Final = 86_400.0
 _SUSPENSIONS_MAX: Final = 2**31 - 1
 """The library counts every question to the host; calls have a bound of their own here, and time bounds all."""
 
@@ -91,7 +102,7 @@ class _Sandbox:
             self._running.add(scope)
             try:
                 async with self._room:
-                    return await self._checked_and_run(program, call)
+                    return await self._within_time(program, call)
             finally:
                 self._running.discard(scope)
                 if not self._running:
@@ -106,49 +117,54 @@ class _Sandbox:
         if self._running:
             await self._all_ended.wait()
 
-    async def _checked_and_run(self, program: Program, call: CallTool) -> Finished | Failed:
-        deadline = anyio.current_time() + self._options.timeout_s
-        if program.stubs is not None:
-            async with self._session(type_check_stubs=program.stubs) as session:
-                fault = await _type_fault(session, program.code)
-            if fault is not None:
-                return fault
-        async with self._session() as session:
-            run = _Run(session, program.code, call, self._options)
-            with anyio.CancelScope(deadline=deadline + _GRACE_S):
-                return await run.ended()
-            return run.failed(FailureKind.TIMEOUT, f"it did not end within {self._options.timeout_s:g} s")
+    async def _within_time(self, program: Program, call: CallTool) -> Finished | Failed:
+        printed = Printed(self._options.output_bytes_max)
+        # The interpreter stops by itself when its time is over, and then says where; only after that it is ended.
+        with anyio.move_on_after(self._options.timeout_s + _GRACE_S):
+            if program.stubs is not None:
+                async with self._session(_CHECK_MEMORY_BYTES_MAX, stubs=program.stubs) as worker:
+                    fault = await _type_fault(worker, program.code)
+                if fault is not None:
+                    return fault
+            async with self._session(self._options.memory_bytes_max) as worker:
+                return await _Run(worker, program.code, call, printed, self._options).ended()
+        return Failed(FailureKind.TIMEOUT, _over_time(self._options), printed.text)
 
     @asynccontextmanager
-    async def _session(self, *, type_check_stubs: str | None = None) -> AsyncGenerator[Worker[MontySession]]:
+    async def _session(
+        self, memory_bytes_max: int, *, stubs: str | None = None
+    ) -> AsyncGenerator[Worker[MontySession]]:
         session = self._pool.checkout(
             limits={
-                "max_memory": self._options.memory_bytes_max,
+                "max_memory": memory_bytes_max,
                 "max_feed_duration_secs": self._options.timeout_s,
                 "max_suspensions": _SUSPENSIONS_MAX,
             },
-            type_check=type_check_stubs is not None,
-            type_check_stubs=type_check_stubs,
+            type_check=stubs is not None,
+            type_check_stubs=stubs,
             type_check_format="concise",
             os_policy={"sleep": "call_host"},
         )
-        await to_thread.run_sync(session.__enter__)
+        await to_thread.run_sync(session.__enter__, limiter=self._threads)
         try:
             yield Worker(session, cast("int", session.worker_pid), self._threads)
         finally:
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(session.__exit__, None, None, None)
+                await to_thread.run_sync(session.__exit__, None, None, None, limiter=self._threads)
 
 
 class _Run:
     """One program in one session."""
 
-    def __init__(self, worker: Worker[MontySession], code: str, call: CallTool, options: CodeOptions) -> None:
+    def __init__(
+        self, worker: Worker[MontySession], code: str, call: CallTool, printed: Printed, options: CodeOptions
+    ) -> None:
         self._worker = worker
         self._code = code
+        self._text = ProgramText(code)
         self._call = call
+        self._printed = printed
         self._options = options
-        self._printed = Printed(options.output_bytes_max, on_full=worker.end)
         self._calls = 0
         self._made: list[tuple[int, str, str]] = []
         self._answers: dict[int, ExternalSettledResult] = {}
@@ -163,7 +179,7 @@ class _Run:
             nested.cancel_scope.cancel()
         return outcome[0]
 
-    def failed(self, kind: FailureKind, message: str) -> Failed:
+    def _failed(self, kind: FailureKind, message: str) -> Failed:
         return Failed(kind, message, self._printed.text)
 
     async def _outcome(self, nested: TaskGroup) -> Finished | Failed:
@@ -173,11 +189,13 @@ class _Run:
             return self._failure(error)
         except _CallsLimitError:
             most = self._options.calls_max
-            return self.failed(FailureKind.CALLS_LIMIT, f"it made more than {most} tool calls, which is the most")
+            return self._failed(FailureKind.CALLS_LIMIT, f"it made more than {most} tool calls, which is the most")
 
     async def _completed(self, nested: TaskGroup) -> MontyComplete:
         def print_out(_stream: str, text: str) -> None:
-            self._printed.take(text)
+            if not self._printed.take(text):
+                # An exception would only be heard of when the program waits for something.
+                self._worker.end()
 
         def start() -> SyncSnapshot:
             inputs = {CALL: _sandbox_call, "_sandbox_names": attribute_names(self._code)}
@@ -241,7 +259,7 @@ class _Run:
                     del self._answers[call_id]
                 return ready
             self._changed = anyio.Event()
-            with anyio.move_on_after(min(self._sleeps_until_s.values(), default=now_s + 3600) - now_s):
+            with anyio.move_on_after(min(self._sleeps_until_s.values(), default=now_s + _SLEEP_S_MAX) - now_s):
                 await self._changed.wait()
 
     async def _run_nested(self, call_id: int, name: str, text: str) -> None:
@@ -261,50 +279,52 @@ class _Run:
     def _finished(self, complete: MontyComplete) -> Finished | Failed:
         match complete.output:
             case [str(), str(fault), int()]:
-                return self.failed(FailureKind.INVALID_OUTPUT, f"{fault}; return plain JSON")
+                return self._failed(FailureKind.INVALID_OUTPUT, f"{fault}; return plain JSON")
             case [str(text), None, int(unawaited)]:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
                 return Finished(self._printed.text, decode(text.encode()), unawaited)
             case _:
-                return self.failed(FailureKind.INVALID_OUTPUT, "the returned value did not arrive as JSON")
+                return self._failed(FailureKind.INVALID_OUTPUT, "the returned value did not arrive as JSON")
 
     def _over_output_limit(self) -> Failed:
         most = self._options.output_bytes_max
         message = f"it printed and returned more than {most} bytes; return less, such as a count or the first part"
-        return self.failed(FailureKind.OUTPUT_LIMIT, message)
+        return self._failed(FailureKind.OUTPUT_LIMIT, message)
 
     def _failure(self, error: MontyError) -> Failed:
         if self._printed.is_full:
             return self._over_output_limit()
         match error:
             case MontySyntaxError():
-                return self.failed(FailureKind.SYNTAX_ERROR, self._located(str(error), error))
+                message = self._text.syntax_fault(str(error), _program_lines(error))
+                return self._failed(FailureKind.SYNTAX_ERROR, message)
             case MontyRuntimeError():
                 return self._runtime_failure(error)
             case _:
-                return self.failed(FailureKind.CRASHED, "the process of the program ended unexpectedly; try again")
+                return self._failed(FailureKind.CRASHED, _CRASHED)
 
     def _runtime_failure(self, error: MontyRuntimeError) -> Failed:
         inner = error.exception()
-        message = str(inner)
+        kind, message = FailureKind.EXCEPTION, str(inner)
         if isinstance(inner, NotImplementedError) and message.startswith(_UNSUPPORTED):
-            message = f"{message.removeprefix(_UNSUPPORTED)}: not supported here"
-            return self.failed(FailureKind.SYNTAX_ERROR, self._located(message, error))
-        if isinstance(inner, TimeoutError) and "time limit exceeded" in message:
-            message = f"it did not end within {self._options.timeout_s:g} s"
-            return self.failed(FailureKind.TIMEOUT, self._located(message, error))
-        if isinstance(inner, MemoryError):
-            message = f"it held more than {self._options.memory_bytes_max} bytes of memory"
-            return self.failed(FailureKind.MEMORY_LIMIT, self._located(message, error))
-        name = "ToolCallError" if type(inner).__name__ == "Incomplete" else type(inner).__name__
-        return self.failed(FailureKind.EXCEPTION, self._located(f"{name}: {message}" if message else name, error))
-
-    def _located(self, message: str, error: MontySyntaxError | MontyRuntimeError) -> str:
-        return located(message, [frame.line - LINES_BEFORE for frame in error.traceback()], self._code)
+            kind, message = FailureKind.SYNTAX_ERROR, f"{message.removeprefix(_UNSUPPORTED)}: not supported here"
+        elif isinstance(inner, TimeoutError) and message.startswith(_TIME_IS_OVER):
+            kind, message = FailureKind.TIMEOUT, _over_time(self._options)
+        elif isinstance(inner, MemoryError) and message.startswith(_MEMORY_IS_FULL):
+            most = self._options.memory_bytes_max
+            kind, message = FailureKind.MEMORY_LIMIT, f"it held more than {most} bytes of memory; work on less at once"
+        else:
+            name = "ToolCallError" if type(inner).__name__ == TOOL_CALL_ERROR else type(inner).__name__
+            message = f"{name}: {message}" if message else name
+        return self._failed(kind, self._text.located(message, _program_lines(error)))
 
 
+# How the library words what no program can catch; a program that raises the same fools itself.
 _UNSUPPORTED: Final = "The monty syntax parser does not yet support "
+_TIME_IS_OVER: Final = "feed time limit exceeded"
+_MEMORY_IS_FULL: Final = ("memory limit exceeded", "the worker exceeded its memory limit")
+_CRASHED: Final = "the process that ran it ended unexpectedly; it may be run again"
 
 
 class _CallsLimitError(Exception):
@@ -315,14 +335,30 @@ def _sandbox_call() -> None:
     """Stand for the host function; only its name is used."""
 
 
+def _over_time(options: CodeOptions) -> str:
+    return f"it did not end within {options.timeout_s:g} s; calls that it had made may have taken effect"
+
+
+def _program_lines(error: MontySyntaxError | MontyRuntimeError) -> list[int]:
+    return [frame.line - LINES_BEFORE for frame in error.traceback()]
+
+
 def _seconds(snapshot: FunctionSnapshot) -> float:
-    return float(snapshot.args[0])
+    return max(0.0, min(float(snapshot.args[0]), _SLEEP_S_MAX))
 
 
 async def _type_fault(worker: Worker[MontySession], code: str) -> Failed | None:
     """Return what the type checker has against a program; defining it runs nothing of it."""
     try:
-        await worker.ask(partial(worker.session.feed_run, checked_source(code)))
+        await worker.ask(lambda: worker.session.feed_run(checked_source(code)))
     except MontyTypingError as error:
-        return Failed(FailureKind.TYPE_ERROR, error.display(), "")
+        faults = ProgramText(code).type_faults(error.display(), CHECKED_LINES_BEFORE)
+        if faults is None:
+            return None
+        return Failed(FailureKind.SYNTAX_ERROR if faults.is_syntax else FailureKind.TYPE_ERROR, faults.message, "")
+    except MontyCrashedError:
+        return Failed(FailureKind.CRASHED, _CRASHED, "")
+    except MontyError:
+        # What keeps it from being defined keeps it from running too, and is told then.
+        return None
     return None

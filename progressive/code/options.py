@@ -26,7 +26,7 @@ class CodeOptions(BaseModel):
     output_bytes_max: _Count = Field(
         default=1_000_000, description="what it prints and what it returns as JSON, together, as UTF-8"
     )
-    code_bytes_max: _Count = Field(default=1_000_000, description="its own text, as UTF-8")
+    code_bytes_max: _Count = Field(default=256 * 1024, description="its own text, as UTF-8")
     overlap_max: _Count = Field(default=10, description="nested calls of one program at once")
     calls_max: _Count = Field(default=1_000, description="nested calls of one program in all")
     workers_max: _Count = Field(default=4, description="programs at once, each in a process; more wait")

@@ -25,7 +25,7 @@ from tool_runtime.payload import encode
 
 __all__ = ["RunCodeArgs", "run_code_tool"]
 
-_PRINTED_CHARS_MAX: Final = 8_000
+_PRINTED_CHARS_MAX: Final = 4_000
 """Of what a program printed before it failed; the end says most about the failure."""
 
 _is_inside_program: ContextVar[bool] = ContextVar("is_inside_program", default=False)
@@ -119,10 +119,12 @@ def _description(options: CodeOptions) -> str:
 
 
 def _shown(value: JsonObject) -> str:
-    printed = cast("str", value["output"])
-    returned = encode(value["value"]).decode()
-    parts = [f"Printed:\n{printed.rstrip()}"] if printed.strip() else []
-    parts.append(f"Returned:\n{returned}" if value["value"] is not None or not parts else "Returned nothing.")
+    printed = cast("str", value["output"]).rstrip()
+    parts = [f"Printed:\n{printed}"] if printed else []
+    if value["value"] is None:
+        parts.append("Returned nothing.")
+    else:
+        parts.append(f"Returned:\n{encode(value['value']).decode()}")
     note = value.get("note")
     return "\n\n".join([*parts, f"Note: {note}"] if isinstance(note, str) else parts)
 
