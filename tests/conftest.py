@@ -13,7 +13,7 @@ pytest.register_assert_rewrite("fs_core.testing.conformance")
 
 # The same examples in every run: what a change is told shall be about the change. `make fuzz` looks for new ones, many
 # times as many, so a property test sets no number of examples of its own.
-settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly",
     parent=settings.get_profile("ci"),
