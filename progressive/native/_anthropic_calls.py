@@ -20,6 +20,8 @@ class Calls:
     def add(self, block: object) -> None:
         """Take up a `tool_use` block of the model."""
         call_id = text_field(block, "id")
+        if not call_id:
+            return
         # What a program in the API's own sandbox asked for is read by that program, not by the model.
         is_direct = kind_of(field(block, "caller")) in {"", "direct"}
         # Two calls of one turn with the same id: nobody can tell whose result it is.

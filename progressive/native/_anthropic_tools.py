@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -90,11 +91,9 @@ def _declaration(definition: Definition) -> AnthropicTool:
     Raises:
         UnsupportedToolError: The API takes no tool of that name.
     """
-    opened = anthropic_tools([definition.opened().schema()])[0]
-    try:
-        # The API refuses what is no schema of this draft, even if it names another.
-        is_accepted = is_schema(definition.parameters, draft=DRAFT_2020_12)
-        return anthropic_tools([definition.schema()])[0] if is_accepted else opened
-    except ValueError:
-        # The name was right, so it is the schema, which the open form tells in words.
-        return opened
+    # If the API would refuse it for its schema, the open form is taken; if for its name, it refuses that form as well.
+    with suppress(ValueError):
+        # It refuses what is no schema of this draft, even if it names another.
+        if is_schema(definition.parameters, draft=DRAFT_2020_12):
+            return anthropic_tools([definition.schema()])[0]
+    return anthropic_tools([definition.opened().schema()])[0]

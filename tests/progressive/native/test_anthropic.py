@@ -1,0 +1,694 @@
+"""Injection into Messages requests: what becomes of a transcript, with everything that may stand in one."""
+
+import copy
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from anthropic.types import TextBlock, ToolSearchToolResultBlock, ToolUseBlock
+from anthropic.types.direct_caller import DirectCaller
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from progressive.native.anthropic import inject
+from progressive.native.capability import Capability
+from tests.progressive.native.fake_anthropic import check_request
+from tests.progressive.native.messages_toolkit import (
+    CITY,
+    TOOLS,
+    call,
+    describing,
+    entry,
+    injected,
+    request,
+    results,
+    text,
+    tool,
+    walked,
+)
+from tool_runtime import JsonObject
+
+MARK = {"type": "ephemeral"}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+WEATHER = describing(entry("weather"))
+DEFERRED = {"name": "weather", "description": "Does it.", "input_schema": CITY, "defer_loading": True}
+
+
+def assistant(*blocks: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def user(*blocks: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def result(call_id: str, content: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **fields}
+
+
+def reference(name: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_reference", "tool_name": name, **fields}
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in found["tools"]]
+
+
+def loaded(found: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in found["tools"] if each.get("defer_loading")]
+
+
+# --- the form
+
+
+def test_describe_result_becomes_a_reference_to_a_deferred_tool() -> None:
+    found = injected(assistant(call()), results(WEATHER))
+
+    assert found["messages"][2] == user(result("1", [reference("weather")]))
+    assert found["tools"] == [TOOLS[0], TOOLS[1], TOOLS[3], DEFERRED]
+
+
+def test_result_without_any_disclosure_still_loses_invoke_tool() -> None:
+    found = injected()
+
+    assert names(found) == ["describe_tools", "eager", "search_tools"]
+    assert found["messages"] == [{"role": "user", "content": "Do it."}]
+
+
+def test_tools_stand_in_the_order_of_first_disclosure() -> None:
+    found = injected(
+        assistant(call()),
+        results(describing(entry("b"), entry("a"))),
+        assistant(call()),
+        results(describing(entry("c"), entry("a"))),
+    )
+
+    assert loaded(found) == ["b", "a", "c"]
+    assert found["messages"][4]["content"][0]["content"] == [reference("c"), reference("a")]
+
+
+def test_parallel_calls_each_become_their_references() -> None:
+    found = injected(
+        assistant(call("1"), call("2", "search_tools"), call("3")),
+        user(result("1", WEATHER), result("2", "found"), result("3", describing(entry("mail")))),
+    )
+
+    assert [block["content"] for block in found["messages"][2]["content"]] == [
+        [reference("weather")],
+        "found",
+        [reference("mail")],
+    ]
+
+
+def test_results_in_several_messages_of_one_turn_come_before_what_left_them() -> None:
+    found = injected(
+        assistant(call("1"), call("2")),
+        user(result("1", describing(entry("weather"), sdk="first"))),
+        user(result("2", describing(entry("mail"), sdk="second"))),
+    )
+
+    assert found["messages"][2] == user(result("1", [reference("weather")]))
+    assert [block["type"] for block in found["messages"][3]["content"]] == ["tool_result", "text", "text"]
+
+
+def test_declarations_for_programs_follow_all_results_and_precede_the_users_words() -> None:
+    found = injected(
+        assistant(call("1"), call("2", "eager")),
+        user(result("1", describing(entry("weather"), sdk="class Tools: ...")), result("2", "done"), text("Go on.")),
+        tools=[*TOOLS, tool("run_code")],
+    )
+    blocks = found["messages"][2]["content"]
+
+    assert [block["type"] for block in blocks] == ["tool_result", "tool_result", "text", "text"]
+    assert blocks[2]["text"].endswith("\n\nclass Tools: ...")
+    assert blocks[3] == text("Go on.")
+
+
+def test_other_content_of_a_describe_result_moves_beside_it() -> None:
+    note = text("Remember the plan.", cache_control=MARK)
+    found = injected(assistant(call()), results([IMAGE, text(WEATHER), note, text(" ")]))
+
+    assert found["messages"][2] == user(result("1", [reference("weather")]), IMAGE, note)
+
+
+def test_repeated_describe_refers_to_the_same_declaration() -> None:
+    found = injected(assistant(call()), results(WEATHER), assistant(call()), results(WEATHER))
+
+    assert loaded(found) == ["weather"]
+    assert found["messages"][4]["content"][0]["content"] == [reference("weather")]
+
+
+def test_schema_that_changed_keeps_its_first_declaration_and_stays_readable() -> None:
+    changed = describing(entry("weather", {"type": "object", "properties": {"town": {"type": "string"}}}))
+    found = injected(assistant(call()), results(WEATHER), assistant(call()), results(changed))
+
+    assert found["tools"][-1] == DEFERRED
+    assert found["messages"][4] == results(changed)
+
+
+def test_changed_schema_beside_a_new_tool_is_told_in_words() -> None:
+    town: JsonObject = {"type": "object", "properties": {"town": {"type": "string"}}}
+    changed = describing(entry("mail"), entry("weather", town))
+    found = injected(assistant(call()), results(WEATHER), assistant(call()), results(changed))
+    block, words = found["messages"][4]["content"]
+
+    assert block["content"] == [reference("mail")]
+    assert json.loads(words["text"].partition("\n\n")[2]) == {
+        "tools": [{"name": "weather", "description": "Does it.", "parameters": town}]
+    }
+
+
+def test_two_definitions_of_a_name_in_one_result_load_the_first() -> None:
+    found = injected(assistant(call()), results(describing(entry("weather"), entry("weather", {"type": "object"}))))
+
+    assert found["tools"][-1] == DEFERRED
+    assert '"parameters":{"type":"object"}' in found["messages"][2]["content"][1]["text"]
+
+
+@pytest.mark.parametrize("name", ["eager", "search_tools", "describe_tools", "invoke_tool", "run_code"])
+def test_declared_and_reserved_names_are_never_loaded(name: str) -> None:
+    message = results(describing(entry(name)))
+    found = injected(assistant(call()), message)
+
+    assert names(found) == ["describe_tools", "eager", "search_tools"]
+    assert found["messages"][2] == message
+
+
+# --- what is left as it is
+
+
+@pytest.mark.parametrize("capability", [each for each in Capability if each is not Capability.TOOL_REFERENCES])
+def test_other_capability_changes_nothing(capability: Capability) -> None:
+    given_request = request(assistant(call()), results(WEATHER))
+
+    assert inject(given_request, capability) == given_request
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        pytest.param([], id="none"),
+        pytest.param([tool("run_code")], id="code-mode"),
+        pytest.param([tool("eager"), tool("describe_tools", defer_loading=True)], id="describe-is-deferred"),
+        pytest.param([{"type": "browser_toolset_20260801"}], id="toolset-without-a-name"),
+    ],
+)
+def test_request_without_describe_tools_is_left_as_it_is(tools: Any) -> None:
+    given_request = request(assistant(call()), results(WEATHER), tools=tools)
+
+    assert inject(given_request, Capability.TOOL_REFERENCES) == given_request
+
+
+def test_request_without_tools_is_left_as_it_is() -> None:
+    given_request: MessageCreateParamsStreaming = {"model": "m", "max_tokens": 1, "messages": [], "stream": True}
+
+    assert inject(given_request, Capability.TOOL_REFERENCES) == given_request
+
+
+_IGNORED: dict[str, tuple[Any, ...]] = {
+    "error": (assistant(call()), results(WEATHER, is_error=True)),
+    "cut": (assistant(call()), results(WEATHER[:-9])),
+    "edited-around": (assistant(call()), results(f"Result: {WEATHER}")),
+    "image-alone": (assistant(call()), results([IMAGE])),
+    "two-results-in-one": (assistant(call()), results([text(WEATHER), text(describing(entry("mail")))])),
+    "no-content": (assistant(call()), user({"type": "tool_result", "tool_use_id": "1"})),
+    "other-tool": (assistant(call(name="search_tools")), results(WEATHER)),
+    "name-imitated": (assistant(call(name="mcp__srv__describe_tools")), results(WEATHER)),
+    "user-text": (user(text(WEATHER)),),
+    "user-string": ({"role": "user", "content": WEATHER},),
+    "assistant-text": (assistant(text(WEATHER)),),
+    "called-by-a-program": (
+        assistant({**call(), "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}}),
+        results(WEATHER),
+    ),
+}
+
+
+@pytest.mark.parametrize("messages", [pytest.param(value, id=key) for key, value in _IGNORED.items()])
+def test_what_is_no_successful_describe_result_is_ignored_silently(messages: tuple[Any, ...]) -> None:
+    found = injected(*messages)
+
+    assert found["messages"] == request(*messages)["messages"]
+    assert loaded(found) == []
+
+
+_BROKEN: dict[str, tuple[Any, ...]] = {
+    "result-alone": (results(WEATHER),),
+    "result-first": (results(WEATHER), assistant(call())),
+    "result-in-assistant-message": (assistant(call()), {**results(WEATHER), "role": "assistant"}),
+    "call-in-user-message": (user(call()), assistant(text("?")), results(WEATHER)),
+    "id-of-two-calls": (assistant(call("1", "search_tools"), call("1")), results(WEATHER)),
+    "id-of-two-calls-the-other-way": (assistant(call("1"), call("1", "search_tools")), results(WEATHER)),
+    "id-used-again-by-another": (
+        assistant(call()),
+        results("failed", is_error=True),
+        assistant(call(name="eager")),
+        results(WEATHER),
+    ),
+    "second-result-of-a-call": (assistant(call()), user(result("1", "first"), result("1", WEATHER))),
+    "content-of-another-kind": (assistant(call()), results([text(WEATHER), {"type": "browser_state"}])),
+    "ids-are-no-text": (assistant({**call(), "id": ["1"]}), user(result(cast("Any", ["1"]), WEATHER))),
+    "kinds-are-no-text": (assistant({"type": ["tool_use"]}), user({"type": ["tool_result"]}, {}, text(WEATHER))),
+}
+
+
+@pytest.mark.parametrize("messages", [pytest.param(value, id=key) for key, value in _BROKEN.items()])
+def test_transcript_that_an_api_refuses_anyway_discloses_nothing(messages: tuple[Any, ...]) -> None:
+    found: Any = inject(request(*messages), Capability.TOOL_REFERENCES)
+
+    assert found["messages"] == request(*messages)["messages"]
+    assert loaded(found) == []
+
+
+def test_id_that_repeats_in_a_later_turn_is_that_of_the_later_call() -> None:
+    found = injected(assistant(call(name="eager")), results("x"), assistant(call()), results(WEATHER))
+
+    assert loaded(found) == ["weather"]
+
+
+def test_compaction_that_removed_the_pair_leaves_no_reference() -> None:
+    found = injected(assistant(call("9", "weather")), user(result("9", "sunny")), assistant(text("Sunny.")))
+
+    assert loaded(found) == []
+    assert "tool_reference" not in json.dumps(found)
+
+
+# --- references that stand in the transcript already
+
+
+def test_injecting_twice_changes_nothing_more() -> None:
+    bad = entry("has space")
+    once = injected(
+        assistant(call()),
+        results(describing(entry("weather"), bad, sdk="class Tools: ...")),
+        assistant(call()),
+        results(describing(bad)),
+        assistant(call()),
+        results([text(describing(entry("weather", {"type": "object"}))), IMAGE]),
+    )
+
+    assert inject(cast("MessageCreateParamsNonStreaming", once), Capability.TOOL_REFERENCES) == once
+
+
+def test_tool_that_the_request_defers_itself_is_referred_to_and_not_declared_again() -> None:
+    given_tool = {**DEFERRED, "input_examples": [{"city": "Bern"}]}
+    found = injected(assistant(call()), results(WEATHER), tools=[*TOOLS, given_tool])
+
+    assert found["tools"][-1] == given_tool
+    assert loaded(found) == ["weather"]
+    assert found["messages"][2]["content"][0]["content"] == [reference("weather")]
+
+
+def test_dangling_reference_is_replaced_by_words() -> None:
+    found = injected(assistant(call()), results([reference("gone", cache_control=MARK)]))
+    block = found["messages"][2]["content"][0]
+
+    assert block["content"] == [text("gone: not loaded any more; call describe_tools for it before the next call")]
+    assert block["cache_control"] == MARK
+
+
+def test_reference_to_a_tool_that_is_declared_now_is_replaced_by_words() -> None:
+    found = injected(assistant(call()), results([reference("eager")]))
+
+    assert found["messages"][2]["content"][0]["content"] == [
+        text("eager: declared from the beginning; call it by its name")
+    ]
+
+
+def test_dangling_reference_beside_a_right_one_moves_out_as_words() -> None:
+    found = injected(assistant(call()), results([reference("weather"), reference("gone")]), tools=[*TOOLS, DEFERRED])
+    block, words = found["messages"][2]["content"]
+
+    assert block["content"] == [reference("weather")]
+    assert words["text"].startswith("gone: not loaded any more")
+
+
+def test_reference_that_only_a_later_disclosure_would_allow_is_replaced() -> None:
+    found = injected(assistant(call()), results([reference("weather")]), assistant(call()), results(WEATHER))
+
+    assert found["messages"][2]["content"][0]["content"][0]["type"] == "text"
+    assert found["messages"][4]["content"][0]["content"] == [reference("weather")]
+
+
+def test_mixed_references_and_text_are_put_in_order() -> None:
+    found = injected(assistant(call()), results([text("Found it:"), reference("weather")]), tools=[*TOOLS, DEFERRED])
+
+    assert found["messages"][2] == user(result("1", [reference("weather")]), text("Found it:"))
+
+
+def test_references_beside_content_that_cannot_move_give_way() -> None:
+    browser = {"type": "browser_state"}
+    found: Any = inject(
+        request(assistant(call()), results([browser, reference("weather")]), tools=[*TOOLS, DEFERRED]),
+        Capability.TOOL_REFERENCES,
+    )
+
+    content = found["messages"][2]["content"][0]["content"]
+    assert [part["type"] for part in content] == ["browser_state", "text"]
+
+
+@pytest.mark.parametrize("as_object", [False, True], ids=["dictionary", "object"])
+def test_dangling_reference_of_the_apis_own_search_is_left_out(as_object: bool) -> None:
+    block: dict[str, Any] = {
+        "type": "tool_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": {
+            "type": "tool_search_tool_search_result",
+            "tool_references": [reference("weather"), reference("gone")],
+        },
+    }
+    search: Any = ToolSearchToolResultBlock.model_validate(block) if as_object else block
+    found: Any = inject(request(assistant(search), tools=[*TOOLS, DEFERRED]), Capability.TOOL_REFERENCES)
+    kept = found["messages"][1]["content"][0]["content"]["tool_references"]
+
+    assert [each.tool_name if as_object else each["tool_name"] for each in kept] == ["weather"]
+
+
+# --- the cache
+
+
+def test_cache_marks_stay_on_their_blocks() -> None:
+    found = injected(
+        assistant(call()),
+        results(describing(entry("weather"), sdk="class Tools: ..."), cache_control=MARK),
+        assistant(text("Well.", cache_control=MARK)),
+        user(text("Go on.", cache_control=MARK)),
+        tools=[tool("describe_tools"), tool("search_tools", cache_control=MARK)],
+    )
+
+    assert found["messages"][2]["content"][0] == result("1", [reference("weather")], cache_control=MARK)
+    assert "cache_control" not in found["messages"][2]["content"][1]
+    assert found["messages"][3:] == [
+        assistant(text("Well.", cache_control=MARK)),
+        user(text("Go on.", cache_control=MARK)),
+    ]
+    assert found["tools"][1] == tool("search_tools", cache_control=MARK)
+    assert found["tools"][2] == DEFERRED
+
+
+def test_cache_mark_on_the_text_that_is_replaced_moves_to_the_result() -> None:
+    found = injected(assistant(call()), results([text(WEATHER, cache_control=MARK)]))
+
+    assert found["messages"][2]["content"] == [result("1", [reference("weather")], cache_control=MARK)]
+
+
+def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
+    own = {**MARK, "ttl": "1h"}
+    found = injected(assistant(call()), results([text(WEATHER, cache_control=MARK)], cache_control=own))
+
+    assert found["messages"][2]["content"][0]["cache_control"] == own
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        pytest.param(
+            [tool("describe_tools"), tool("invoke_tool", cache_control=MARK)],
+            [tool("describe_tools", cache_control=MARK)],
+            id="to-the-tool-before",
+        ),
+        pytest.param(
+            [tool("describe_tools"), DEFERRED, tool("invoke_tool", cache_control=MARK)],
+            [tool("describe_tools", cache_control=MARK), DEFERRED],
+            id="not-to-a-deferred-one",
+        ),
+        pytest.param(
+            [tool("describe_tools", cache_control=MARK), tool("invoke_tool", cache_control={**MARK, "ttl": "1h"})],
+            [tool("describe_tools", cache_control=MARK)],
+            id="not-over-another-mark",
+        ),
+        pytest.param(
+            [tool("invoke_tool", cache_control=MARK), tool("describe_tools")],
+            [tool("describe_tools")],
+            id="nowhere-if-nothing-is-before-it",
+        ),
+    ],
+)
+def test_cache_mark_of_invoke_tool_moves_to_the_tool_before_it(tools: Any, expected: Any) -> None:
+    assert injected(tools=tools)["tools"] == expected
+
+
+# --- invoke_tool
+
+
+def test_choice_that_forces_invoke_tool_forces_any_tool() -> None:
+    choice = {"type": "tool", "name": "invoke_tool", "disable_parallel_tool_use": True}
+
+    assert injected(tool_choice=choice)["tool_choice"] == {"type": "any", "disable_parallel_tool_use": True}
+
+
+@pytest.mark.parametrize("choice", [{"type": "auto"}, {"type": "tool", "name": "eager"}, {"type": "none"}])
+def test_other_choices_stay(choice: Any) -> None:
+    assert injected(tool_choice=choice)["tool_choice"] == choice
+
+
+def test_calls_of_invoke_tool_in_the_transcript_stay() -> None:
+    messages = (assistant(call("1", "invoke_tool")), results("done"))
+
+    assert injected(*messages)["messages"][1:] == list(messages)
+
+
+# --- what the API would refuse
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param({"type": "object", "oneOf": [{"required": ["a"]}]}, id="one-of"),
+        pytest.param({"anyOf": [{"type": "object"}]}, id="any-of"),
+        pytest.param({"type": "object", "properties": {"filter[name]": {}}}, id="odd-key"),
+        pytest.param({"type": ["object", "null"]}, id="two-types"),
+        pytest.param({"type": "array"}, id="no-object"),
+        pytest.param({"type": "object", "properties": {"n": {"minimum": 1, "exclusiveMinimum": True}}}, id="draft-4"),
+        pytest.param(
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object",
+                "properties": {"pair": {"type": "array", "items": [{"type": "string"}]}},
+            },
+            id="draft-7",
+        ),
+    ],
+)
+def test_schema_that_the_api_refuses_is_loaded_in_an_open_form(parameters: JsonObject) -> None:
+    found = injected(assistant(call()), results(describing(entry("odd", parameters))))
+
+    assert found["tools"][-1]["input_schema"] == {"type": "object", "additionalProperties": True}
+    assert json.loads(found["tools"][-1]["description"].partition("exactly: ")[2]) == parameters
+
+
+@pytest.mark.parametrize("name", ["has space", "日历", "a" * 129, "dots.are.not"])
+def test_name_that_the_api_refuses_stays_text_with_advice(name: str) -> None:
+    text_of = describing(entry(name))
+    found = injected(assistant(call()), results(text_of))
+    block, words = found["messages"][2]["content"]
+
+    assert block["content"] == text_of
+    assert words["text"].startswith(f"{name}: not loaded")
+    assert words["text"].endswith("use another tool, or say that it has to be renamed")
+    assert loaded(found) == []
+
+
+def test_name_that_the_api_refuses_can_be_called_by_programs() -> None:
+    found = injected(
+        assistant(call()),
+        results(describing(entry("has space"), entry("weather"))),
+        tools=[*TOOLS, tool("run_code")],
+    )
+    block, rest, words = found["messages"][2]["content"]
+
+    assert block["content"] == [reference("weather")]
+    assert '"name":"has space"' in rest["text"]
+    assert words["text"].endswith('call it in a run_code program: await tools["exact-name"](arguments)')
+
+
+# --- values of every form
+
+
+def test_blocks_of_the_sdk_are_read_and_sent_back_as_they_are() -> None:
+    described = ToolUseBlock(
+        id="1", name="describe_tools", input={}, type="tool_use", caller=DirectCaller(type="direct")
+    )
+    message = assistant(TextBlock(type="text", text="Let me see."), described)
+    found: Any = inject(request(message, results(WEATHER)), Capability.TOOL_REFERENCES)
+
+    assert loaded(found) == ["weather"]
+    assert found["messages"][1] is message
+
+
+def test_iterators_are_read_once_and_the_result_holds_what_they_gave() -> None:
+    def each(*values: Any) -> Iterator[Any]:
+        yield from values
+
+    found = injected(assistant(call()), results(WEATHER))
+    messages: Iterator[Any] = each(
+        {"role": "user", "content": "Do it."},
+        {"role": "assistant", "content": each(call())},
+        {"role": "user", "content": each(result("1", each(text(WEATHER))))},
+    )
+    given_request: MessageCreateParamsNonStreaming = {
+        "model": "m",
+        "max_tokens": 10,
+        "messages": messages,
+        "tools": each(*TOOLS),
+    }
+    from_iterators: Any = inject(given_request, Capability.TOOL_REFERENCES)
+
+    assert from_iterators == found
+
+
+def test_iterators_in_what_is_left_as_it_is_are_not_lost() -> None:
+    found: Any = inject(
+        request(
+            assistant(call(name="eager")),
+            {"role": "user", "content": iter([result("1", iter([text("x")]))])},
+            tools=iter(TOOLS),
+        ),
+        Capability.TOOL_REFERENCES,
+    )
+    nothing: Any = inject(request(tools=iter([tool("run_code")])), Capability.TOOL_REFERENCES)
+
+    assert found["messages"][2] == user(result("1", [text("x")]))
+    assert nothing["tools"] == [tool("run_code")]
+
+
+def test_request_is_not_changed_and_unchanged_messages_are_shared() -> None:
+    given_request: Any = request(
+        assistant(call()),
+        results([text(describing(entry("weather"), sdk="x"), cache_control=MARK), IMAGE]),
+        assistant(call()),
+        results([reference("gone")]),
+        tools=[*TOOLS, tool("last", cache_control=MARK)],
+        tool_choice={"type": "tool", "name": "invoke_tool"},
+    )
+    before = copy.deepcopy(given_request)
+    found: Any = inject(given_request, Capability.TOOL_REFERENCES)
+
+    assert given_request == before
+    assert found["messages"][1] is given_request["messages"][1]
+    assert found["tools"][0] is given_request["tools"][0]
+
+
+def test_streaming_request_stays_one() -> None:
+    given_request: MessageCreateParamsStreaming = {
+        "model": "m",
+        "max_tokens": 10,
+        "messages": [{"role": "user", "content": "Do it."}],
+        "tools": TOOLS,
+        "stream": True,
+    }
+
+    assert inject(given_request, Capability.TOOL_REFERENCES)["stream"] is True
+
+
+@pytest.mark.parametrize("params", [MessageCreateParamsNonStreaming, MessageCreateParamsStreaming])
+def test_result_matches_the_types_of_the_sdk(params: Any) -> None:
+    stream = {"stream": True} if params is MessageCreateParamsStreaming else {}
+    found = injected(
+        assistant(call("1"), call("2", "eager")),
+        user(
+            result("1", [text(describing(entry("weather"), entry("has space"), sdk="x")), IMAGE]), result("2", "done")
+        ),
+        tool_choice={"type": "tool", "name": "invoke_tool"},
+        **stream,
+    )
+
+    # A key that the types do not know would be left out, so the comparison finds it.
+    assert walked(TypeAdapter[Any](params).validate_python(found)) == found
+
+
+# --- anything at all
+
+_contents = st.sampled_from(
+    [
+        WEATHER,
+        describing(entry("mail"), entry("weather", {"type": "object"}), sdk="x"),
+        describing(entry("has space"), entry("eager")),
+        "plain",
+        [text(WEATHER, cache_control=MARK), IMAGE, text("beside")],
+        [reference("weather"), reference("gone")],
+        [reference("mail"), text("beside")],
+        [text(WEATHER), text(WEATHER)],
+        [IMAGE],
+    ]
+)
+_calls = st.lists(
+    st.tuples(st.sampled_from(["describe_tools", "search_tools", "weather", "invoke_tool"]), _contents, st.booleans()),
+    max_size=3,
+)
+
+
+@st.composite
+def transcripts(draw: st.DrawFn) -> list[Any]:
+    """Turns of calls and results as the API takes them, with anything in the results."""
+    messages: list[Any] = []
+    for number, turn in enumerate(draw(st.lists(_calls, max_size=5))):
+        ids = [f"{number}-{index}" for index in range(len(turn))]
+        answers = [
+            result(call_id, content, is_error=is_error)
+            for call_id, (_, content, is_error) in zip(ids, turn, strict=True)
+        ]
+        words = [text("Go on.")] if draw(st.booleans()) or not turn else []
+        split = draw(st.integers(0, len(answers)))
+        messages.append(assistant(text("Well."), *(call(i, name) for i, (name, _, _) in zip(ids, turn, strict=True))))
+        messages += [user(*part) for part in (answers[:split], [*answers[split:], *words]) if part]
+    return messages
+
+
+@given(transcripts())
+def test_no_transcript_makes_a_request_that_the_api_refuses(messages: list[Any]) -> None:
+    before = copy.deepcopy(messages)
+    found: Any = inject(request(*messages), Capability.TOOL_REFERENCES)
+
+    # A transcript may hold more marks of the cache than are allowed; that is its own matter.
+    check_request(json.loads(json.dumps(found).replace('"cache_control"', '"mark"')))
+    assert messages == before
+    assert inject(found, Capability.TOOL_REFERENCES) == found
+
+
+@given(transcripts(), transcripts())
+def test_longer_transcript_begins_with_what_the_shorter_one_gave(first: list[Any], second: list[Any]) -> None:
+    more = json.loads(json.dumps(second).replace('"0-', '"a-').replace('"1-', '"b-'))
+    short: Any = inject(request(*first), Capability.TOOL_REFERENCES)
+    long: Any = inject(request(*first, *more), Capability.TOOL_REFERENCES)
+
+    assert long["messages"][: len(short["messages"])] == short["messages"]
+    assert long["tools"][: len(short["tools"])] == short["tools"]
+
+
+def test_cost_is_linear_in_the_transcript() -> None:
+    def cost_s(turns: int) -> float:
+        messages = [
+            message
+            for number in range(turns)
+            for message in (assistant(call()), results(describing(entry(f"tool_{number}"), entry("weather"))))
+        ]
+        given_request = request(*messages)
+        best = float("inf")
+        for _ in range(3):
+            start = time.thread_time()
+            inject(given_request, Capability.TOOL_REFERENCES)
+            best = min(best, time.thread_time() - start)
+        return best
+
+    # Four times the length: four times the time, sixteen times if anything were quadratic.
+    assert cost_s(1_600) < 8 * cost_s(400)
+
+
+def test_cost_is_linear_in_the_results_of_one_message() -> None:
+    def cost_s(count: int) -> float:
+        ids = [str(number) for number in range(count)]
+        content = [text(describing(entry("weather"), entry("has space"), sdk="x")), text("beside")]
+        given_request = request(assistant(*map(call, ids)), user(*(result(call_id, content) for call_id in ids)))
+        best = float("inf")
+        for _ in range(3):
+            start = time.thread_time()
+            inject(given_request, Capability.TOOL_REFERENCES)
+            best = min(best, time.thread_time() - start)
+        return best
+
+    assert cost_s(1_600) < 8 * cost_s(400)
