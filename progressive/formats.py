@@ -12,6 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal, NotRequired, TypedDict
 
+from pydantic import JsonValue
+
 from tool_runtime import JsonObject, ToolSchema
 
 __all__ = [
@@ -107,6 +109,7 @@ class _Rules:
     name_chars_max: int
     refused_at_top: frozenset[str] = frozenset()
     key: re.Pattern[str] | None = None
+    wants_items: bool = False
 
 
 _ANTHROPIC: Final = _Rules(
@@ -123,9 +126,16 @@ _OPENAI: Final = _Rules(
     api="the OpenAI API",
     name_chars_max=64,
     refused_at_top=frozenset({"allOf", "anyOf", "enum", "not", "oneOf"}),
+    wants_items=True,
 )
 """Names as the documentation of `FunctionDefinition` in the `openai` package says; schemas as its refusals of 2026 say:
-`schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`."""
+`schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`, `object schema
+missing properties` (at the top level, where they can be added) and `array schema missing items` (anywhere)."""
+
+_DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are no schemas, whatever they look like."""
+_NAMED_SCHEMAS: Final = ("properties", "patternProperties", "$defs", "definitions")
+"""Keywords whose values have a schema under each name, and any name may be that of a keyword."""
 
 _OTHER_CHARACTERS: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -157,7 +167,7 @@ def openai_responses_tools(schemas: Sequence[ToolSchema]) -> list[OpenAIResponse
             "type": "function",
             "name": schema.name,
             "description": schema.description,
-            "parameters": _parameters(schema),
+            "parameters": _openai_parameters(schema),
             "strict": False,
         }
         for schema in schemas
@@ -177,7 +187,7 @@ def openai_chat_tools(schemas: Sequence[ToolSchema]) -> list[OpenAIChatTool]:
             "function": {
                 "name": schema.name,
                 "description": schema.description,
-                "parameters": _parameters(schema),
+                "parameters": _openai_parameters(schema),
                 "strict": False,
             },
         }
@@ -229,6 +239,11 @@ def _parameters(schema: ToolSchema) -> JsonObject:
     return {"type": "object", **schema.parameters}
 
 
+def _openai_parameters(schema: ToolSchema) -> JsonObject:
+    parameters = _parameters(schema)
+    return parameters if "properties" in parameters else {**parameters, "properties": {}}
+
+
 def _check(schemas: Sequence[ToolSchema], rules: _Rules) -> None:
     _check_each_once(schemas, api=rules.api)
     for schema in schemas:
@@ -258,8 +273,22 @@ def _schema_rule(parameters: JsonObject, rules: _Rules) -> str | None:
     refused = sorted(rules.refused_at_top & parameters.keys())
     if refused:
         return f"its parameters must not have {', '.join(refused)} at the top level"
+    if rules.wants_items and _has_array_without_items(parameters):
+        return "every array in its parameters must say what its items are"
     properties = parameters.get("properties")
     if rules.key is None or not isinstance(properties, dict):
         return None
     odd = next((key for key in properties if rules.key.fullmatch(key) is None), None)
     return None if odd is None else f"the key {odd!r} of its parameters does not match ^{rules.key.pattern}$"
+
+
+def _has_array_without_items(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_array_without_items, value))
+    if not isinstance(value, dict):
+        return False
+    if value.get("type") == "array" and value.keys().isdisjoint({"items", "prefixItems"}):
+        return True
+    inner = [each for key, each in value.items() if key not in _DATA_KEYWORDS]
+    named = [each for key in _NAMED_SCHEMAS if isinstance(schemas := value.get(key), dict) for each in schemas.values()]
+    return any(map(_has_array_without_items, [*inner, *named]))

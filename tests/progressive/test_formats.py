@@ -166,6 +166,44 @@ def test_key_that_anthropic_refuses_is_refused_at_the_top_level_only(key: str) -
     assert len(openai_chat_tools([schema(parameters=inner)])) == 1
 
 
+@pytest.mark.parametrize("projection", OPENAI)
+def test_openai_is_told_of_properties_where_there_are_none(projection: Projection) -> None:
+    tool = schema(parameters={"additionalProperties": False})
+    expected = '{"type": "object", "additionalProperties": false, "properties": {}}'
+    assert expected in json.dumps(projection([tool]))
+    assert tool.parameters == {"additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        pytest.param({"type": "array"}, id="property"),
+        pytest.param({"type": "array", "items": {"type": "array"}}, id="items"),
+        pytest.param({"anyOf": [{"type": "array"}, {"type": "null"}]}, id="alternative"),
+        pytest.param({"type": "object", "additionalProperties": {"type": "array"}}, id="deep"),
+        pytest.param({"type": "object", "properties": {"default": {"type": "array"}}}, id="name-of-a-keyword"),
+    ],
+)
+def test_array_without_items_is_refused_by_openai_alone(inner: JsonObject) -> None:
+    tool = schema(parameters={"properties": {"x": inner}})
+    for projection in (openai_responses_tools, openai_chat_tools):
+        with pytest.raises(UnsupportedToolError, match="every array in its parameters must say what its items are"):
+            projection([tool])
+    assert len(anthropic_tools([tool])) == len(mcp_tools([tool])) == 1
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        pytest.param({"type": "array", "items": {}}, id="anything"),
+        pytest.param({"type": "array", "prefixItems": [{"type": "string"}]}, id="tuple"),
+        pytest.param({"default": {"type": "array"}, "enum": [{"type": "array"}]}, id="data"),
+    ],
+)
+def test_what_only_looks_like_an_array_without_items_passes(inner: JsonObject) -> None:
+    assert len(openai_responses_tools([schema(parameters={"properties": {"x": inner}})])) == 1
+
+
 def test_mcp_takes_any_name_and_any_keyword() -> None:
     tools = [schema("my-tool.v2"), schema("查询日历", parameters={"type": "object", "anyOf": [{"required": ["a"]}]})]
     assert [tool["name"] for tool in mcp_tools(tools)] == ["my-tool.v2", "查询日历"]
