@@ -19,6 +19,9 @@ __all__ = [
 CALL: Final = "_sandbox_call"
 """Name of the one host function: it takes a tool's name and its arguments as JSON text, and gives JSON text back."""
 
+SUCCEEDED: Final = "+"
+FAILED: Final = "-"
+"""How its answer begins: the value follows as JSON, or an array of code and message."""
 TOOL_CALL_ERROR: Final = "Incomplete"
 """What the interpreter calls the exception that programs know as ToolCallError."""
 
@@ -83,10 +86,12 @@ async def _sandbox_run(name, arguments):
     text, fault = _sandbox_encoded(arguments, "arguments")
     if fault:
         _sandbox_fail(name, "INVALID_ARGS", fault)
-    answer = _sandbox_json.loads(await {CALL}(name, text))
-    if answer["failed"]:
-        _sandbox_fail(name, answer["code"], answer["message"])
-    return answer["value"]
+    # One character says which it is, so that a value may nest as deep as it may anywhere.
+    answer = await {CALL}(name, text)
+    value = _sandbox_json.loads(answer[1:])
+    if answer[0] == "{FAILED}":
+        _sandbox_fail(name, value[0], value[1])
+    return value
 
 
 class Tools:

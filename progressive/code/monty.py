@@ -4,18 +4,16 @@ The only module that knows the library. Its calls block, so they run in threads;
 calls holds none.
 """
 
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
-from pydantic_core import to_json
 from pydantic_monty import (
-    ExternalSettledResult,
     FunctionSnapshot,
     FutureSnapshot,
     Monty,
@@ -30,6 +28,7 @@ from pydantic_monty import (
     SyncSnapshot,
 )
 
+from progressive.code._calls import SLEEP_S_MAX, CallsLimitError, Waits
 from progressive.code._faults import ProgramText, text_fault
 from progressive.code._printed import Printed
 from progressive.code._source import (
@@ -44,15 +43,13 @@ from progressive.code._source import (
 from progressive.code._worker import Worker
 from progressive.code.options import CodeOptions
 from progressive.code.runtime import CallTool, CodeRuntime, Failed, FailureKind, Finished, Program
-from tool_runtime import RuntimeCode, ToolFailure
-from tool_runtime.payload import NotJsonError, decode
+from tool_runtime.payload import NotJsonError, decode, encode
 
 __all__ = ["open_monty"]
 
 _GRACE_S: Final = 0.25
 _CHECK_MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
 """For the type checker, which runs nothing; with the types of 500 tools it takes 45 MB."""
-_SLEEP_S_MAX: Final = 86_400.0
 _SUSPENSIONS_MAX: Final = 2**31 - 1
 """The library counts every question to the host; calls have a bound of their own here, and time bounds all."""
 
@@ -162,14 +159,9 @@ class _Run:
         self._worker = worker
         self._code = code
         self._text = ProgramText(code)
-        self._call = call
+        self._waits = Waits(call, options.calls_max)
         self._printed = printed
         self._options = options
-        self._calls = 0
-        self._made: list[tuple[int, str, str]] = []
-        self._answers: dict[int, ExternalSettledResult] = {}
-        self._sleeps_until_s: dict[int, float] = {}
-        self._changed = anyio.Event()
 
     async def ended(self) -> Finished | Failed:
         outcome: list[Finished | Failed] = []
@@ -184,33 +176,35 @@ class _Run:
 
     async def _outcome(self, nested: TaskGroup) -> Finished | Failed:
         try:
-            return self._finished(await self._completed(nested))
+            return self._finished(await self._ended_with(nested))
         except MontyError as error:
             return self._failure(error)
-        except _CallsLimitError:
+        except _OutputLimitError:
+            return self._over_output_limit()
+        except CallsLimitError:
             most = self._options.calls_max
             return self._failed(FailureKind.CALLS_LIMIT, f"it made more than {most} tool calls, which is the most")
 
-    async def _completed(self, nested: TaskGroup) -> MontyComplete:
+    async def _ended_with(self, nested: TaskGroup) -> object:
+        """Return what the whole text gives in the end."""
+        pause = await self._worker.ask(partial(self._advanced, self._start))
+        while not isinstance(pause, _Ended):
+            if self._printed.is_full:
+                raise _OutputLimitError
+            self._waits.start(nested)
+            pause = await self._worker.ask(partial(self._advanced, await self._answered(pause)))
+        return pause.output
+
+    def _start(self) -> SyncSnapshot:
         def print_out(_stream: str, text: str) -> None:
             if not self._printed.take(text):
                 # An exception would only be heard of when the program waits for something.
                 self._worker.end()
 
-        def start() -> SyncSnapshot:
-            inputs = {CALL: _sandbox_call, "_sandbox_names": attribute_names(self._code)}
-            source = whole_source(self._code)
-            return self._worker.session.feed_start(source, inputs=inputs, print_callback=print_out)
+        inputs = {CALL: _sandbox_call, "_sandbox_names": attribute_names(self._code)}
+        return self._worker.session.feed_start(whole_source(self._code), inputs=inputs, print_callback=print_out)
 
-        pause = await self._worker.ask(partial(self._advanced, start))
-        while not isinstance(pause, MontyComplete):
-            for call_id, name, text in self._made:
-                nested.start_soon(self._run_nested, call_id, name, text)
-            self._made.clear()
-            pause = await self._worker.ask(partial(self._advanced, await self._answered(pause)))
-        return pause
-
-    def _advanced(self, step: Callable[[], SyncSnapshot]) -> FunctionSnapshot | FutureSnapshot | MontyComplete:
+    def _advanced(self, step: Callable[[], SyncSnapshot]) -> "FunctionSnapshot | FutureSnapshot | _Ended":
         """Run the program until it has to wait; in a thread."""
         snapshot = step()
         while True:
@@ -221,21 +215,20 @@ class _Run:
                     return snapshot
                 case FunctionSnapshot():
                     snapshot = self._taken(snapshot)
-                case _:
+                case FutureSnapshot():
                     return snapshot
+                case MontyComplete():
+                    return _Ended(snapshot.output)
 
     def _taken(self, snapshot: FunctionSnapshot) -> SyncSnapshot:
         if snapshot.is_os_function and snapshot.function_name == "asyncio.sleep":
-            self._sleeps_until_s[snapshot.call_id] = time.monotonic() + _seconds(snapshot)
+            self._waits.sleep(snapshot.call_id, _seconds(snapshot))
             return snapshot.resume({"future": ...})
         if snapshot.is_os_function:
             return snapshot.resume_not_handled()
         match snapshot.args:
             case (str(name), str(text)):
-                if self._calls == self._options.calls_max:
-                    raise _CallsLimitError
-                self._calls += 1
-                self._made.append((snapshot.call_id, name, text))
+                self._waits.make(snapshot.call_id, name, text)
                 return snapshot.resume({"future": ...})
             case _:
                 return snapshot.resume({"exc_type": "TypeError", "message": "it takes a name and JSON text"})
@@ -245,47 +238,28 @@ class _Run:
         if isinstance(pause, FunctionSnapshot):
             await anyio.sleep(_seconds(pause))
             return partial(pause.resume, {"return_value": None})
-        return partial(pause.resume, await self._ready(set(pause.pending_call_ids)))
+        answers = await self._waits.answers(set(pause.pending_call_ids))
+        return partial(pause.resume, {number: {"return_value": answer} for number, answer in answers.items()})
 
-    async def _ready(self, pending: set[int]) -> dict[int, ExternalSettledResult]:
-        while True:
-            now_s = time.monotonic()
-            for call_id in [call_id for call_id, until_s in self._sleeps_until_s.items() if until_s <= now_s]:
-                del self._sleeps_until_s[call_id]
-                self._answers[call_id] = {"return_value": None}
-            ready = {call_id: answer for call_id, answer in self._answers.items() if call_id in pending}
-            if ready:
-                for call_id in ready:
-                    del self._answers[call_id]
-                return ready
-            self._changed = anyio.Event()
-            with anyio.move_on_after(min(self._sleeps_until_s.values(), default=now_s + _SLEEP_S_MAX) - now_s):
-                await self._changed.wait()
-
-    async def _run_nested(self, call_id: int, name: str, text: str) -> None:
-        try:
-            arguments = decode(text.encode())
-        except NotJsonError as error:
-            result = ToolFailure(RuntimeCode.INVALID_ARGS, f"arguments: {error}")
-        else:
-            result = await self._call(name, arguments)
-        if isinstance(result, ToolFailure):
-            answer = {"failed": True, "code": result.code, "message": result.message}
-        else:
-            answer = {"failed": False, "value": result.value}
-        self._answers[call_id] = {"return_value": to_json(answer).decode()}
-        self._changed.set()
-
-    def _finished(self, complete: MontyComplete) -> Finished | Failed:
-        match complete.output:
+    def _finished(self, output: object) -> Finished | Failed:
+        match output:
             case [str(), str(fault), int()]:
                 return self._failed(FailureKind.INVALID_OUTPUT, f"{fault}; return plain JSON")
             case [str(text), None, int(unawaited)]:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
-                return Finished(self._printed.text, decode(text.encode()), unawaited)
+                return self._finished_with(text, unawaited)
             case _:
-                return self._failed(FailureKind.INVALID_OUTPUT, "the returned value did not arrive as JSON")
+                return self._failed(FailureKind.INVALID_OUTPUT, _NOT_JSON)
+
+    def _finished_with(self, text: str, unawaited: int) -> Finished | Failed:
+        try:
+            value = decode(text.encode())
+            encode(value)
+        except NotJsonError:
+            # The sandbox's own functions made sure of it, but a program may have replaced them.
+            return self._failed(FailureKind.INVALID_OUTPUT, _NOT_JSON)
+        return Finished(self._printed.text, value, unawaited)
 
     def _over_output_limit(self) -> Failed:
         most = self._options.output_bytes_max
@@ -324,11 +298,19 @@ class _Run:
 _UNSUPPORTED: Final = "The monty syntax parser does not yet support "
 _TIME_IS_OVER: Final = "feed time limit exceeded"
 _MEMORY_IS_FULL: Final = ("memory limit exceeded", "the worker exceeded its memory limit")
+_NOT_JSON: Final = "the returned value did not arrive as JSON"
 _CRASHED: Final = "the process that ran it ended unexpectedly; it may be run again"
 
 
-class _CallsLimitError(Exception):
-    """Raised when a program makes one call too many."""
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A program that ran to its end, and what the text around it gave."""
+
+    output: object
+
+
+class _OutputLimitError(Exception):
+    """Raised when a program has printed too much."""
 
 
 def _sandbox_call() -> None:
@@ -344,7 +326,7 @@ def _program_lines(error: MontySyntaxError | MontyRuntimeError) -> list[int]:
 
 
 def _seconds(snapshot: FunctionSnapshot) -> float:
-    return max(0.0, min(float(snapshot.args[0]), _SLEEP_S_MAX))
+    return max(0.0, min(float(snapshot.args[0]), SLEEP_S_MAX))
 
 
 async def _type_fault(worker: Worker[MontySession], code: str) -> Failed | None:

@@ -104,7 +104,8 @@ class _Calls:
 
 def _stubs(code: str, context: ToolContext) -> str:
     """Return declarations of the tools whose names the program holds; any other name it can only compute."""
-    named = [tool.schema() for tool in context.runtime.tools(context.scope) if tool.name in code]
+    tools = context.runtime.tools(context.scope)
+    named = [tool.schema() for tool in tools if tool.name in code and tool.name != RUN_CODE]
     return checker_text(named)
 
 

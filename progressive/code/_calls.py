@@ -1,0 +1,97 @@
+"""What a program waits for: the calls of tools that it made, and time."""
+
+import time
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from progressive.code._source import FAILED, SUCCEEDED
+from progressive.code.runtime import CallTool
+from tool_runtime import RuntimeCode, ToolFailure, ToolResult, ToolSuccess
+from tool_runtime.payload import NotJsonError, decode, encode
+
+__all__ = ["SLEEP_S_MAX", "CallsLimitError", "Waits"]
+
+SLEEP_S_MAX: Final = 86_400.0
+"""No program runs for a day, and event loops do not take every number."""
+
+
+class CallsLimitError(Exception):
+    """Raised when a program makes one call too many."""
+
+
+class Waits:
+    """Everything that one program waits for, by the number that the interpreter gave it."""
+
+    def __init__(self, call: CallTool, calls_max: int) -> None:
+        """Start with nothing.
+
+        Args:
+            call: Runs calls.
+            calls_max: How many there may be in all.
+        """
+        self._call = call
+        self._calls_left = calls_max
+        self._made: list[tuple[int, str, str]] = []
+        self._sleeps_until_s: dict[int, float] = {}
+        self._answers: dict[int, str | None] = {}
+        self._changed = anyio.Event()
+
+    def make(self, number: int, name: str, arguments: str) -> None:
+        """Note a call, with its arguments as JSON text; any one thread may do that, and `sleep`.
+
+        Raises:
+            CallsLimitError: It is one too many.
+        """
+        if self._calls_left == 0:
+            raise CallsLimitError
+        self._calls_left -= 1
+        self._made.append((number, name, arguments))
+
+    def sleep(self, number: int, seconds: float) -> None:
+        """Note a wait that begins now."""
+        self._sleeps_until_s[number] = time.monotonic() + seconds
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Start the calls that were noted."""
+        for made in self._made:
+            tasks.start_soon(self._run, *made)
+        self._made.clear()
+
+    async def answers(self, wanted: set[int]) -> dict[int, str | None]:
+        """Return what is there of the wanted answers, as soon as there is one; each is given once."""
+        while True:
+            now_s = time.monotonic()
+            for number in [number for number, until_s in self._sleeps_until_s.items() if until_s <= now_s]:
+                del self._sleeps_until_s[number]
+                self._answers[number] = None
+            ready = {number: answer for number, answer in self._answers.items() if number in wanted}
+            if ready:
+                for number in ready:
+                    del self._answers[number]
+                return ready
+            self._changed = anyio.Event()
+            with anyio.move_on_after(min(self._sleeps_until_s.values(), default=now_s + SLEEP_S_MAX) - now_s):
+                await self._changed.wait()
+
+    async def _run(self, number: int, name: str, text: str) -> None:
+        try:
+            arguments = decode(text.encode())
+        except NotJsonError as error:
+            result: ToolResult = ToolFailure(RuntimeCode.INVALID_ARGS, f"arguments: {error}")
+        else:
+            result = await self._call(name, arguments)
+        self._answers[number] = _answer(result)
+        self._changed.set()
+
+
+def _answer(result: ToolResult) -> str:
+    """Return what the sandbox is told of a result."""
+    if isinstance(result, ToolSuccess):
+        try:
+            return SUCCEEDED + encode(result.value).decode()
+        except NotJsonError as error:
+            result = ToolFailure(RuntimeCode.INVALID_TOOL_OUTPUT, f"its result is not JSON: {error}")
+    texts = [text.encode("utf-8", "backslashreplace").decode() for text in (result.code, result.message)]
+    return FAILED + encode(texts).decode()
