@@ -157,6 +157,12 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         "is told stays the same while mounted servers come and go",
     )
     command.add_argument(
+        "--mode",
+        choices=("native", "code", "both"),
+        help="how a model calls tools: native (the default), each by a call of its own; code, from Python programs "
+        "alone, which the one tool run_code runs in a sandbox; both, either way. code and both imply --progressive",
+    )
+    command.add_argument(
         "--eager",
         action="append",
         metavar="NAME",
@@ -211,6 +217,7 @@ def _run_serve(options: argparse.Namespace) -> int:
     from seamfs.extras import require_extra
 
     require_extra("mcp", ("mcp", "uvicorn"), what="seamfs serve")
+    from progressive import Mode
     from seamfs.serve import ServeOptions, serve
 
     return serve(
@@ -224,6 +231,7 @@ def _run_serve(options: argparse.Namespace) -> int:
             structured=options.structured,
             policy=options.policy,
             progressive=options.progressive,
+            mode=None if options.mode is None else Mode(options.mode),
             eager=tuple(options.eager or ()),
             mounts=options.mounts,
             debug=options.debug,

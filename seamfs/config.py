@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -19,8 +30,10 @@ from pydantic_settings import (
 )
 
 from backends.options import BackendOptions, FsspecOptions, LocalOptions, S3Options, SftpOptions
+from progressive.code.options import CodeOptions
 from progressive.gateway.options import GatewayOptions
 from progressive.options import DisclosureOptions
+from progressive.protocol import Mode
 from seamfs.mount_settings import MountSettings
 from tool_fs.limits import ReadLimits
 
@@ -67,9 +80,22 @@ class HttpSettings(BaseModel):
 
 
 class ProgressiveSettings(DisclosureOptions):
-    """What is declared to a client and what it has to look for."""
+    """What is declared to a client and what it has to look for. A mode other than native implies `enabled`."""
 
     enabled: bool = Field(default=False, description="declare three discovery tools instead of every mounted tool")
+    mode: Mode = Field(default=Mode.NATIVE, description="whether a model calls tools itself, in programs, or both")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _programs_enable(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {"enabled": True, **given} if given.get("mode", Mode.NATIVE) != Mode.NATIVE else given
+
+    @field_validator("mode")
+    @classmethod
+    def _is_enabled(cls, mode: Mode, info: ValidationInfo) -> Mode:
+        if mode is not Mode.NATIVE and info.data.get("enabled") is False:
+            raise ValueError(f"{mode} needs progressive.enabled, which is set to false")
+        return mode
 
 
 class Settings(BaseSettings):
@@ -94,6 +120,7 @@ class Settings(BaseSettings):
     progressive: ProgressiveSettings = ProgressiveSettings()
     mounts: dict[str, MountSettings] = {}
     gateway: GatewayOptions = GatewayOptions()
+    code: CodeOptions = CodeOptions()
 
     @property
     def backends(self) -> BackendOptions:

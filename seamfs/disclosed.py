@@ -38,6 +38,8 @@ class Disclosed:
     async def surface(self) -> Surface:
         """Return what a client is to see, from now on and for good. Waits only for servers of eager tools.
 
+        A mode with programs needs `programs` around it.
+
         Raises:
             NotReadyError: A server does not have a tool that has to be declared.
         """
@@ -46,7 +48,7 @@ class Disclosed:
         missing = self._missing()
         if missing:
             raise NotReadyError(f"{missing[0]} cannot be declared from the start: {self._why_missing(missing[0])}")
-        return self.disclosure.surface()
+        return self.disclosure.surface(mode=self._settings.progressive.mode)
 
     def server_of(self, tool: str) -> str | None:
         """Return the mounted server that a tool belongs to, None for one of our own."""
@@ -61,7 +63,7 @@ class Disclosed:
             known = [*own, *(f"{MOUNTED}{server}__..." for server in self._servers)]
             raise BadSettingError(f"eager tools: there is no tool {unknown[0]!r}; there are: {', '.join(known)}")
         eager = tuple(dict.fromkeys([*own, *chosen.eager_tools]))
-        return DisclosureOptions(**chosen.model_dump(exclude={"enabled", "eager_tools"}), eager_tools=eager)
+        return DisclosureOptions(**chosen.model_dump(exclude={"enabled", "mode", "eager_tools"}), eager_tools=eager)
 
     def _missing(self) -> list[str]:
         return [name for name in self.disclosure.options.eager_tools if self._tools.get(name) is None]

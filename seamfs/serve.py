@@ -17,8 +17,9 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 from pydantic import SecretStr
 
-from progressive import Surface
+from progressive import Mode, Surface
 from seamfs.config import BadSettingError, PolicyName, Settings, load_settings, mounting_file
+from seamfs.extras import require_extra
 from seamfs.http_closing import ClosingApp
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
@@ -50,6 +51,7 @@ class ServeOptions:
     structured: bool = False
     policy: PolicyName | None = None
     progressive: bool = False
+    mode: Mode | None = None
     eager: tuple[str, ...] = ()
     mounts: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
     debug: bool = False
@@ -71,6 +73,7 @@ def serve(options: ServeOptions) -> int:
     Raises:
         BadSettingError: A setting or the address is wrong, or a server that others can reach would have no token.
         FsError: The store cannot be opened.
+        MissingExtraError: The mode needs packages that are not installed.
         NotReadyError: A mounted server does not have a tool that has to be declared.
     """
     settings = load_settings(
@@ -80,8 +83,11 @@ def serve(options: ServeOptions) -> int:
     )
     if not settings.progressive.enabled and (options.mounts or options.eager):
         raise BadSettingError(
-            "--mount, --mount-url and --eager need --progressive (or progressive.enabled = true in seamfs.toml)"
+            "--mount, --mount-url and --eager need --progressive (or progressive.enabled = true in seamfs.toml), or "
+            "--mode code or both"
         )
+    if settings.progressive.mode is not Mode.NATIVE:
+        require_extra("code", ("pydantic_monty",), what=f"seamfs serve --mode {settings.progressive.mode}")
     configure_logging(verbose=options.debug)
     if settings.mounts and not settings.progressive.enabled:
         fields = {"mounts": sorted(settings.mounts)}
@@ -105,11 +111,12 @@ async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
             _refuse_mounts_of_the_agent(workspace)
         # Ranking tools and mounting servers takes libraries that a plain server does without.
         from seamfs.disclosed import disclosed
+        from seamfs.programs import programs
 
         # What is loaded by now stays; no collection shall go through it while calls wait (at worst 170 ms, so 30).
         gc.collect()
         gc.freeze()
-        async with disclosed(workspace.tools, settings) as layer:
+        async with disclosed(workspace.tools, settings) as layer, programs(workspace.tools, settings):
 
             async def decide() -> None:
                 nonlocal surface
@@ -146,6 +153,11 @@ def _flags(options: ServeOptions) -> dict[str, Any]:
     progressive: dict[str, Any] = {}
     if options.progressive:
         progressive["enabled"] = True
+    if options.mode is not None:
+        progressive["mode"] = options.mode
+        if options.mode is not Mode.NATIVE:
+            # So that the command line wins over a file that switches the layer off.
+            progressive["enabled"] = True
     if options.eager:
         progressive["eager_tools"] = tuple(dict.fromkeys(options.eager))
     if progressive:

@@ -52,7 +52,7 @@ class CallQueue:
         self._unfinished: list[_Entry] = []
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run one call when its time has come; a refusal waits for nothing. Cancelling one lets those behind it go on."""
+        """Run one call when its time has come, refuse one at once. Cancelling one lets those behind it go on."""
         refusal = None if self._refuse is None else self._refuse(call.name)
         if refusal is not None:
             return await self._runtime.execute(call, scope=self._scope, owner=self._owner, refusal=refusal)

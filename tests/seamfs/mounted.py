@@ -15,11 +15,13 @@ from mcp import Client, types
 from mcp.server import Server
 from mcp.types import CallToolResult
 
+from fs_core.protocol import Backend
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs.config import Settings
 from seamfs.disclosed import Disclosed, disclosed
 from seamfs.mcp_agents import Agents
 from seamfs.mcp_server import build_server
+from seamfs.programs import programs
 from seamfs.workspace import Workspace
 
 __all__ = [
@@ -55,16 +57,22 @@ async def stand(
     *,
     mounts: dict[str, Any] | None = None,
     store: MemoryStore | None = None,
+    backend: Backend | None = None,
     read_only: bool = False,
     structured: bool = False,
+    code: dict[str, Any] | None = None,
     **progressive: Any,
 ) -> AsyncGenerator[Stand]:
-    """Open a workspace with the toolbox mounted as `box`, unless other mounts are given, and wait for it."""
+    """Open a workspace with the toolbox mounted as `box`, unless other mounts are given, and wait for it.
+
+    The files are those of a store in memory, or of any other backend.
+    """
     tables = {"box": {"command": TOOLBOX}} if mounts is None else mounts
     settings = Settings.model_validate(
         {
             "mounts": tables,
             "progressive": progressive,
+            "code": code or {},
             "gateway": {
                 "backoff_initial_s": 0.01,
                 "backoff_max_s": 0.05,
@@ -73,8 +81,9 @@ async def stand(
             },
         }
     )
-    workspace = Workspace(MemoryBackend(store, name="w"), settings=settings, read_only=read_only)
-    async with disclosed(workspace.tools, settings) as layer:
+    opened = backend or MemoryBackend(store, name="w")
+    workspace = Workspace(opened, settings=settings, read_only=read_only)
+    async with disclosed(workspace.tools, settings) as layer, programs(workspace.tools, settings):
         surface = await layer.surface()
         await layer.settled()
         yield Stand(workspace, layer, build_server(workspace, structured=structured, surface=surface))

@@ -1,0 +1,39 @@
+"""Programs of a model over the tools of a workspace: the sandbox that runs them, where a mode has them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from progressive import Mode
+from progressive.names import RESERVED
+from seamfs.config import Settings
+from tool_runtime import ToolAnnotations, ToolRuntime
+
+__all__ = ["programs"]
+
+
+@asynccontextmanager
+async def programs(tools: ToolRuntime, settings: Settings) -> AsyncGenerator[None]:
+    """Offer run_code until the block ends, in every mode but the native one."""
+    if settings.progressive.mode is Mode.NATIVE:
+        yield
+        return
+    # The sandbox is an extra, and nothing else needs it.
+    from progressive.code.monty import open_monty
+    from progressive.code.tool import run_code_tool
+
+    async with open_monty(settings.code) as sandbox:
+        tool = replace(run_code_tool(sandbox, settings.code), annotations=_hints(tools, settings))
+        remove = tools.register(tool, needs_listing=False)
+        try:
+            yield
+        finally:
+            remove()
+
+
+def _hints(tools: ToolRuntime, settings: Settings) -> ToolAnnotations:
+    """Return what a program may do at its worst: what the tools may that it calls, and of mounted ones anything."""
+    if settings.mounts:
+        return ToolAnnotations(open_world=True)
+    is_harmless = all(tool.annotations.read_only for tool in tools.tools() if tool.name not in RESERVED)
+    return ToolAnnotations(read_only=is_harmless, destructive=not is_harmless, idempotent=is_harmless)
