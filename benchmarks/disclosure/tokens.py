@@ -1,9 +1,10 @@
 """What a task costs in tokens, by surface: `python -m benchmarks.disclosure.tokens [--data DIR]`.
 
 The task is ten steps over the 527 tools of the public set: three calls of each of three tools, and the answer. A
-surface without schemas needs six requests more, a search and a describe for each of the three. Every request is made as
-an agent makes it, with `progressive.native` where the API loads tools, and taken apart in the order in which a model
-reads it. Nothing is sent, so the figures are the same in every run.
+surface without schemas needs six requests more, a search and a describe for each of the three. Every call is run,
+programs too, over tools that all return the same value; every request is made as an agent makes it, with
+`progressive.native` where the API loads tools, and taken apart in the order in which a model reads it. Nothing is sent,
+so the figures are the same in every run.
 
 Tokens are those of `o200k_base`, which OpenAI publishes. Other vendors' tokenizers are not public and count otherwise,
 and no vendor says how it writes tools and messages into the text that a model reads: here they are compact JSON. So
@@ -26,7 +27,9 @@ from pydantic import JsonValue
 from benchmarks.disclosure.command import load, parser_of
 from benchmarks.disclosure.corpora import Request
 from benchmarks.disclosure.reading import Call, Read, as_json, read_messages, read_responses
-from progressive import Disclosure, Mode
+from progressive import Disclosure, Mode, Surface
+from progressive.code.monty import open_monty
+from progressive.code.tool import run_code_tool
 from progressive.names import DESCRIBE, INVOKE, RUN_CODE, SEARCH
 from progressive.native.capability import Capability
 from tool_runtime import JsonObject, TextBlock, Tool, ToolCall, ToolContext, ToolRuntime, ToolSchema, ToolSuccess
@@ -41,7 +44,7 @@ _RESULT: Final[JsonObject] = {
     "status": "ok",
     "items": [{"id": f"item-{number}", "name": f"Result {number}", "score": 0.5} for number in range(10)],
 }
-"""What every call of a tool of the set returns: the tools themselves are not there to be run."""
+"""What every tool of the set returns: the servers behind them are not there."""
 _SAMPLES: Final[Mapping[str, JsonValue]] = {"number": 52.5, "integer": 3, "boolean": True, "array": [], "object": {}}
 
 
@@ -64,6 +67,12 @@ class Tokens:
     prefix: int
     sent: int
     new: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    name: str
+    arguments: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,38 +104,41 @@ async def measure(tools: Sequence[Tool[Any]], requests: Sequence[Request]) -> li
     Raises:
         ValueError: The set has too few requests whose tool is found.
     """
-    catalog = _with_names_once(tools)
-    plain, programs = _runtime(catalog), _runtime([*catalog, _run_code()])
-    up_front = plain.schemas()
-    native, both = Disclosure(plain), Disclosure(programs)
-    found = await _found(plain, requests)
-    # Descriptions hold declarations for programs as well where there are programs.
-    task, with_stubs = await _calls(plain, found), await _calls(programs, found)
-
-    loading, invoking = native.surface(loads_tools=True), native.surface()
-    code, mixed = both.surface(mode=Mode.CODE), both.surface(mode=Mode.BOTH)
+    catalog = _stand_ins(tools)
+    async with open_monty() as sandbox:
+        plain, programs = _runtime(catalog), _runtime([*catalog, run_code_tool(sandbox)])
+        native, both = Disclosure(plain), Disclosure(programs)
+        loading, invoking = native.surface(loads_tools=True), native.surface()
+        code, mixed = both.surface(mode=Mode.CODE), both.surface(mode=Mode.BOTH)
+        plan = _plan(await _found(plain, requests), {tool.name: tool for tool in catalog})
+        task = await _made(loading, plan)
+        invoked = await _made(invoking, [_invoking(request) for request in plan])
+        mixed_task = await _made(mixed, plan)
+        one_each = await _made(code, _programs(plan, calls_max=1))
+        three_each = await _made(code, _programs(plan, calls_max=_CALLS_EACH))
+    up_front = {schema.name: schema for schema in _runtime(catalog).schemas()}
     known = [call for call in task if call.name not in _FINDING]
-    invoked = [_invoked(call) for call in task]
     return [
-        *(_tokens("all declared up front", api, up_front, "", known) for api in (_MESSAGES, _RESPONSES)),
+        *(_tokens("all declared up front", api, list(up_front.values()), "", known) for api in (_MESSAGES, _RESPONSES)),
         *(
             _tokens("Native, loaded by the API", api, loading.tools, loading.prompt, task)
             for api in (_REFERENCES, _ITEM, _SEARCH)
         ),
-        *(
-            _tokens_of_growing(api, loading.tools, loading.prompt, task, {schema.name: schema for schema in up_front})
-            for api in (_MESSAGES, _RESPONSES)
-        ),
+        *(_tokens_of_growing(api, loading.tools, loading.prompt, task, up_front) for api in (_MESSAGES, _RESPONSES)),
         *(
             _tokens("Native, `invoke_tool`", api, invoking.tools, invoking.prompt, invoked)
             for api in (_MESSAGES, _RESPONSES)
         ),
         *(
-            _tokens(f"Code, {wording}", _RESPONSES, code.tools, code.prompt, _programs(with_stubs, calls_max=calls_max))
-            for calls_max, wording in ((1, "one call a program"), (_CALLS_EACH, "three calls a program"))
+            _tokens("Code, one call a program", api, code.tools, code.prompt, one_each)
+            for api in (_MESSAGES, _RESPONSES)
         ),
         *(
-            _tokens("Both, called directly", api, mixed.tools, mixed.prompt, with_stubs)
+            _tokens("Code, three calls a program", api, code.tools, code.prompt, three_each)
+            for api in (_MESSAGES, _RESPONSES)
+        ),
+        *(
+            _tokens("Both, called directly", api, mixed.tools, mixed.prompt, mixed_task)
             for api in (_REFERENCES, _ITEM, _SEARCH)
         ),
     ]
@@ -196,14 +208,26 @@ def _encoding() -> "Encoding":
     return get_encoding("o200k_base")
 
 
-def _with_names_once(tools: Sequence[Tool[Any]]) -> list[Tool[Any]]:
-    """Return the tools of all servers under names of which each stands once."""
+def _stand_ins(tools: Sequence[Tool[Any]]) -> list[Tool[Any]]:
+    """Return the tools of all servers with a body that returns the same value for all.
+
+    Where servers have tools of the same name, a number follows, for in one request a name stands once.
+    """
     taken = Counter[str]()
-    named: list[Tool[Any]] = []
+    stand_ins: list[Tool[Any]] = []
     for tool in tools:
         taken[tool.name] += 1
-        named.append(tool if taken[tool.name] == 1 else replace(tool, name=f"{tool.name}_{taken[tool.name]}"))
-    return named
+        name = tool.name if taken[tool.name] == 1 else f"{tool.name}_{taken[tool.name]}"
+        stand_ins.append(replace(tool, name=name, execute=_answer, render=_as_text))
+    return stand_ins
+
+
+async def _answer(_arguments: object, _context: ToolContext) -> JsonValue:
+    return _RESULT
+
+
+def _as_text(_arguments: object, value: JsonValue) -> list[TextBlock]:
+    return [TextBlock(as_json(value))]
 
 
 def _runtime(tools: Sequence[Tool[Any]]) -> ToolRuntime:
@@ -217,8 +241,9 @@ async def _found(runtime: ToolRuntime, requests: Sequence[Request]) -> dict[str,
     """Return the queries of the first requests whose tool is found, by the tool's name."""
     queries: dict[str, str] = {}
     for request in requests:
-        success = await _run(runtime, SEARCH, {"query": request.query})
-        matches = cast("dict[str, Any]", success.value)["matches"]
+        result = await runtime.execute(ToolCall(SEARCH, {"query": request.query}, id="c"))
+        assert isinstance(result, ToolSuccess)
+        matches = cast("dict[str, Any]", result.value)["matches"]
         right = next((match["name"] for match in matches if match["name"] in request.answers), None)
         if right is not None:
             queries.setdefault(right, request.query)
@@ -227,26 +252,13 @@ async def _found(runtime: ToolRuntime, requests: Sequence[Request]) -> dict[str,
     raise ValueError(f"the set has {len(queries)} requests whose tool is found; the task needs {_TOOLS_USED}")
 
 
-async def _calls(runtime: ToolRuntime, found: Mapping[str, str]) -> list[Call]:
+def _plan(found: Mapping[str, str], tools: Mapping[str, Tool[Any]]) -> list[_Request]:
     """Return the calls of the task: one tool after the other is found, described and called."""
-    calls: list[Call] = []
+    plan: list[_Request] = []
     for name, query in found.items():
-        tool = runtime.get(name)
-        assert tool is not None
-        finding: list[tuple[str, JsonObject]] = [
-            (SEARCH, {"query": query}),
-            (DESCRIBE, {"names": [name]}),
-        ]
-        calls += [Call(own, arguments, (await _run(runtime, own, arguments)).text) for own, arguments in finding]
-        calls += [Call(name, _sample(tool.schema().parameters), as_json(_RESULT))] * _CALLS_EACH
-    return calls
-
-
-async def _run(runtime: ToolRuntime, name: str, arguments: JsonObject) -> ToolSuccess:
-    result = await runtime.execute(ToolCall(name, arguments, id="c"))
-    if not isinstance(result, ToolSuccess):
-        raise TypeError(result.text)
-    return result
+        plan += [_Request(SEARCH, {"query": query}), _Request(DESCRIBE, {"names": [name]})]
+        plan += [_Request(name, _sample(tools[name].schema().parameters))] * _CALLS_EACH
+    return plan
 
 
 def _sample(schema: JsonObject) -> JsonObject:
@@ -256,44 +268,35 @@ def _sample(schema: JsonObject) -> JsonObject:
     return {key: _SAMPLES.get(str(properties.get(key, {}).get("type")), "a value of some words") for key in required}
 
 
-def _invoked(call: Call) -> Call:
-    if call.name in _FINDING:
-        return call
-    return Call(INVOKE, {"name": call.name, "arguments": call.arguments}, call.result)
+def _invoking(request: _Request) -> _Request:
+    if request.name in _FINDING:
+        return request
+    return _Request(INVOKE, {"name": request.name, "arguments": request.arguments})
 
 
-def _programs(calls: Sequence[Call], *, calls_max: int) -> list[Call]:
-    """Return the same calls made by programs, each with up to so many calls of one tool."""
-    programs: list[Call] = []
+def _programs(plan: Sequence[_Request], *, calls_max: int) -> list[_Request]:
+    """Return programs that make the same calls, each up to so many calls of one tool."""
+    programs: list[_Request] = []
     at = 0
-    while at < len(calls):
-        name = calls[at].name
-        together = list(takewhile(lambda call, name=name: call.name == name, calls[at : at + calls_max]))
+    while at < len(plan):
+        name = plan[at].name
+        together = list(takewhile(lambda request, name=name: request.name == name, plan[at : at + calls_max]))
         at += len(together)
-        lines = [f"print(await tools[{name!r}]({call.arguments!r}))" for call in together]
-        arguments: JsonObject = {"code": "\n".join(lines), "description": f"Call {name}"}
-        programs.append(Call(RUN_CODE, arguments, "\n".join(call.result for call in together)))
+        calls = [f"await tools[{name!r}]({request.arguments!r})" for request in together]
+        value = calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
+        programs.append(_Request(RUN_CODE, {"code": f"return {value}", "description": f"Call {name}"}))
     return programs
 
 
-def _run_code() -> Tool[Any]:
-    """Return a stand-in with what a model reads of it; nothing runs it here."""
-    return Tool[JsonObject](
-        name=RUN_CODE,
-        description="Run a Python program as the body of an async function; printed lines and the result come back.",
-        parameters={
-            "type": "object",
-            "properties": {"code": {"type": "string"}, "description": {"type": "string"}},
-            "required": ["code", "description"],
-        },
-        output={},
-        execute=_never_called,
-        render=lambda _, value: [TextBlock(as_json(value))],
-    )
-
-
-async def _never_called(_args: JsonObject, _context: ToolContext) -> JsonValue:
-    raise AssertionError("no program is run")
+async def _made(surface: Surface, plan: Sequence[_Request]) -> list[Call]:
+    """Make the calls, one turn after the other."""
+    calls: list[Call] = []
+    for request in plan:
+        [result] = await surface.run_turn([ToolCall(request.name, request.arguments, id="c")])
+        if not isinstance(result, ToolSuccess):
+            raise TypeError(f"the task does not run as it should: {result.text}")
+        calls.append(Call(request.name, request.arguments, result.text))
+    return calls
 
 
 if __name__ == "__main__":

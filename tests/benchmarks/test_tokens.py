@@ -49,8 +49,8 @@ def test_same_figures_in_every_run_and_one_row_for_each_of_them(
     assert main(["--data", str(data)]) == 0
     assert capsys.readouterr().out == first
     lines = first.splitlines()
-    assert len(lines) == 14 + 2 + 14
-    assert lines[14].startswith("| surface | API | requests |")
+    assert len(lines) == 16 + 2 + 16
+    assert lines[16].startswith("| surface | API | requests |")
 
 
 def test_only_what_is_declared_up_front_grows_with_the_catalog(

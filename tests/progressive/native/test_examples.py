@@ -1,0 +1,159 @@
+"""The agents of docs/examples, through whole conversations with servers that refuse what the real ones refuse."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import anyio
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from openai import AsyncOpenAI, OpenAI
+from openai.types.responses import Response, ResponseFunctionToolCall
+
+from docs.examples import anthropic_agent, openai_agent
+from progressive import Disclosure, Surface
+from progressive.native.capability import Capability
+from tests.progressive.native.fake_anthropic import FakeAnthropic
+from tests.progressive.native.fake_anthropic import running as running_anthropic
+from tests.progressive.native.fake_openai import Call, FakeOpenAI, Say
+from tests.progressive.toolkit import plain_tool
+from tool_runtime import JsonObject, ToolFailure, ToolRuntime
+
+CITY: Final[JsonObject] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+SEARCH: Final = ("search_tools", {"query": "weather"})
+DESCRIBE: Final = ("describe_tools", {"names": ["fetch_weather"]})
+CALL: Final = ("fetch_weather", {"city": "Oslo"})
+INVOKE: Final = ("invoke_tool", {"name": "fetch_weather", "arguments": {"city": "Oslo"}})
+QUESTION: Final = "How is the weather in Oslo?"
+ANSWER: Final = "It rains in Oslo."
+
+Ask = Callable[[str, Surface, Capability | None], str]
+"""Asks the question, given where the server is, what the model sees, and the flag."""
+
+
+@pytest.fixture
+def ran() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def surface(ran: list[str]) -> Surface:
+    runtime = ToolRuntime()
+    for name in ("convert_currency", "fetch_weather", "send_mail"):
+        runtime.register(plain_tool(name, name.replace("_", " "), CITY, ran=ran))
+    return Disclosure(runtime).surface()
+
+
+def claude_async(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    async def ask() -> str:
+        async with AsyncAnthropic(api_key="k", base_url=base_url, max_retries=0) as client:
+            return await anthropic_agent.answer(client, surface, QUESTION, model="claude-opus-5", flag=flag)
+
+    return anyio.run(ask)
+
+
+def claude_sync(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    with Anthropic(api_key="k", base_url=base_url, max_retries=0) as client:
+        return anthropic_agent.answer_sync(client, surface, QUESTION, model="claude-opus-5", flag=flag)
+
+
+def claude_streamed(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    async def ask() -> str:
+        async with AsyncAnthropic(api_key="k", base_url=base_url, max_retries=0) as client:
+            said = anthropic_agent.answer_streamed(client, surface, QUESTION, model="claude-opus-5", flag=flag)
+            return "".join([text async for text in said])
+
+    return anyio.run(ask)
+
+
+def gpt_async(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    async def ask() -> str:
+        async with AsyncOpenAI(api_key="k", base_url=base_url, max_retries=0) as client:
+            return await openai_agent.answer(client, surface, QUESTION, model="gpt-6-sol", flag=flag)
+
+    return anyio.run(ask)
+
+
+def gpt_sync(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    with OpenAI(api_key="k", base_url=base_url, max_retries=0) as client:
+        return openai_agent.answer_sync(client, surface, QUESTION, model="gpt-6-sol", flag=flag)
+
+
+def gpt_streamed(base_url: str, surface: Surface, flag: Capability | None) -> str:
+    async def ask() -> str:
+        async with AsyncOpenAI(api_key="k", base_url=base_url, max_retries=0) as client:
+            said = openai_agent.answer_streamed(client, surface, QUESTION, model="gpt-6-sol", flag=flag)
+            return "".join([text async for text in said])
+
+    return anyio.run(ask)
+
+
+@contextmanager
+def claude_that(*calls: tuple[str, dict[str, Any]]) -> Generator[FakeAnthropic]:
+    turns = [[{"type": "tool_use", "name": name, "input": arguments}] for name, arguments in calls]
+    with running_anthropic([*turns, [{"type": "text", "text": ANSWER}]]) as fake:
+        yield fake
+
+
+def gpt_that(*calls: tuple[str, dict[str, Any]]) -> FakeOpenAI:
+    return FakeOpenAI([*([Call(name, arguments)] for name, arguments in calls), [Say(ANSWER)]])
+
+
+@pytest.mark.parametrize("ask", [claude_async, claude_sync, claude_streamed])
+def test_claude_calls_a_tool_that_was_found_as_one_that_was_declared(
+    ask: Ask, surface: Surface, ran: list[str]
+) -> None:
+    with claude_that(SEARCH, DESCRIBE, CALL) as fake:
+        assert ask(fake.base_url, surface, Capability.TOOL_REFERENCES) == ANSWER
+    assert ran == ["fetch_weather"]
+    declared = [[tool["name"] for tool in request["tools"]] for request in fake.requests]
+    assert (
+        declared == [["describe_tools", "search_tools"]] * 2 + [["describe_tools", "search_tools", "fetch_weather"]] * 2
+    )
+    assert len({request["system"] for request in fake.requests}) == 1
+
+
+@pytest.mark.parametrize("ask", [claude_async, claude_sync, claude_streamed])
+def test_claude_behind_a_gateway_calls_a_tool_by_invoke_tool(ask: Ask, surface: Surface, ran: list[str]) -> None:
+    with claude_that(SEARCH, DESCRIBE, INVOKE) as fake:
+        assert ask(fake.base_url, surface, None) == ANSWER
+    assert ran == ["fetch_weather"]
+    assert all(request["tools"] == fake.requests[0]["tools"] for request in fake.requests)
+    assert [tool["name"] for tool in fake.requests[0]["tools"]] == ["describe_tools", "invoke_tool", "search_tools"]
+
+
+@pytest.mark.parametrize("form", [Capability.ADDITIONAL_TOOLS, Capability.TOOL_SEARCH])
+@pytest.mark.parametrize("ask", [gpt_async, gpt_sync, gpt_streamed])
+def test_gpt_calls_a_tool_that_was_found_as_one_that_was_declared(
+    ask: Ask, form: Capability, surface: Surface, ran: list[str]
+) -> None:
+    fake = gpt_that(SEARCH, DESCRIBE, CALL)
+    with fake.running() as base_url:
+        assert ask(base_url, surface, form) == ANSWER
+    assert (fake.refusals, ran) == ([], ["fetch_weather"])
+    assert all(request["tools"] == fake.requests[0]["tools"] for request in fake.requests)
+    earlier = fake.requests[0]["input"]
+    for request in fake.requests[1:]:
+        assert request["input"][: len(earlier)] == earlier
+        earlier = request["input"]
+
+
+@pytest.mark.parametrize("ask", [gpt_async, gpt_sync, gpt_streamed])
+def test_gpt_behind_a_gateway_calls_a_tool_by_invoke_tool(ask: Ask, surface: Surface, ran: list[str]) -> None:
+    fake = gpt_that(SEARCH, DESCRIBE, INVOKE)
+    with fake.running() as base_url:
+        assert ask(base_url, surface, None) == ANSWER
+    assert (fake.refusals, ran) == ([], ["fetch_weather"])
+    assert [tool["name"] for tool in fake.requests[0]["tools"]] == ["describe_tools", "invoke_tool", "search_tools"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("arguments", ['{"query": ', "[]"])
+async def test_arguments_that_are_no_object_come_back_to_the_model(arguments: str, surface: Surface) -> None:
+    item = ResponseFunctionToolCall(type="function_call", call_id="c1", name="search_tools", arguments=arguments)
+    calls = openai_agent.calls_of(Response.model_construct(output=[item]))
+    [result] = await surface.run_turn(calls)
+    assert isinstance(result, ToolFailure)
+    assert result.code == "INVALID_ARGS"
+    [_, came_back] = openai_agent.turn_of(Response.model_construct(output=[item]), calls, [result])
+    assert came_back == {"type": "function_call_output", "call_id": "c1", "output": result.text}
