@@ -2,17 +2,31 @@
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, cast
 
 from anthropic.types import MessageParam, TextBlockParam, ToolParam, ToolUnionParam
-from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
+from pydantic import TypeAdapter
 
 from progressive.native.anthropic import inject
 from progressive.native.capability import Capability
 from tests.progressive.native.fake_anthropic import check_request
 from tool_runtime import JsonObject
 
-__all__ = ["CITY", "TOOLS", "call", "describing", "entry", "injected", "request", "results", "text", "tool", "walked"]
+__all__ = [
+    "CITY",
+    "TOOLS",
+    "as_the_sdk_reads",
+    "call",
+    "describing",
+    "entry",
+    "injected",
+    "request",
+    "results",
+    "text",
+    "tool",
+]
 
 CITY: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -64,10 +78,20 @@ def injected(*messages: Any, tools: Any = TOOLS, **fields: Any) -> dict[str, Any
     return found
 
 
-def walked(value: object) -> object:
-    """Return a value validated by a type of the SDK in plain types: pydantic validates an iterable as it is walked."""
+def as_the_sdk_reads(body: dict[str, Any]) -> object:
+    """Return a request validated by the types of the SDK; keys that they do not know are left out."""
+    return _walked(_adapter(is_streaming=bool(body.get("stream"))).validate_python(body))
+
+
+@cache
+def _adapter(*, is_streaming: bool) -> TypeAdapter[Any]:
+    return TypeAdapter(MessageCreateParamsStreaming if is_streaming else MessageCreateParamsNonStreaming)
+
+
+def _walked(value: object) -> object:
+    # An iterable is validated while it is walked.
     if isinstance(value, dict):
-        return {key: walked(part) for key, part in cast("dict[str, object]", value).items()}
+        return {key: _walked(part) for key, part in cast("dict[str, object]", value).items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [walked(part) for part in cast("Iterable[object]", value)]
+        return [_walked(part) for part in cast("Iterable[object]", value)]
     return value
