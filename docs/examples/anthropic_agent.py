@@ -86,6 +86,8 @@ def request_of(
         "system": surface.prompt,
         "tools": cast("list[ToolParam]", anthropic_tools(surface.tools)),
         "messages": messages,
+        # This API caches what it is asked to cache: here all that was said so far.
+        "cache_control": {"type": "ephemeral"},
     }
     return inject(request, capability)
 

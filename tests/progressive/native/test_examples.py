@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncOpenAI, OpenAI
+from openai import AsyncOpenAI, BadRequestError, OpenAI
 from openai.types.responses import Response, ResponseFunctionToolCall
 
 from docs.examples import anthropic_agent, openai_agent
@@ -17,7 +18,7 @@ from tests.progressive.native.fake_anthropic import FakeAnthropic
 from tests.progressive.native.fake_anthropic import running as running_anthropic
 from tests.progressive.native.fake_openai import Call, FakeOpenAI, Say
 from tests.progressive.toolkit import plain_tool
-from tool_runtime import JsonObject, ToolFailure, ToolRuntime
+from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolRuntime
 
 CITY: Final[JsonObject] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SEARCH: Final = ("search_tools", {"query": "weather"})
@@ -147,6 +148,19 @@ def test_gpt_behind_a_gateway_calls_a_tool_by_invoke_tool(ask: Ask, surface: Sur
     assert [tool["name"] for tool in fake.requests[0]["tools"]] == ["describe_tools", "invoke_tool", "search_tools"]
 
 
+@pytest.mark.parametrize(
+    ("flag", "answered"), [(Capability.ADDITIONAL_TOOLS, [SEARCH, DESCRIBE]), (Capability.TOOL_SEARCH, [])]
+)
+def test_flag_that_claims_too_much_is_refused_when_it_first_matters(
+    flag: Capability, answered: list[tuple[str, dict[str, Any]]], surface: Surface
+) -> None:
+    fake = gpt_that(*answered)
+    fake.forms = frozenset()
+    with fake.running() as base_url, pytest.raises(BadRequestError):
+        gpt_sync(base_url, surface, flag)
+    assert len(fake.requests) == len(answered) + 1
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("arguments", ['{"query": ', "[]"])
 async def test_arguments_that_are_no_object_come_back_to_the_model(arguments: str, surface: Surface) -> None:
@@ -157,3 +171,14 @@ async def test_arguments_that_are_no_object_come_back_to_the_model(arguments: st
     assert result.code == "INVALID_ARGS"
     [_, came_back] = openai_agent.turn_of(Response.model_construct(output=[item]), calls, [result])
     assert came_back == {"type": "function_call_output", "call_id": "c1", "output": result.text}
+
+
+@pytest.mark.anyio
+async def test_the_first_program_of_the_page_makes_a_surface() -> None:
+    page = Path(openai_agent.__file__).parents[1].joinpath("disclosure.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    made: Surface = names["surface"]
+    [result] = await made.run_turn([ToolCall("fetch_weather", {"city": "Oslo"}, id="c1")])
+    assert result.text == "Oslo: rain"
+    assert [schema.name for schema in made.tools] == ["describe_tools", "invoke_tool", "search_tools"]
