@@ -27,13 +27,13 @@ SCHEMAS: Final[Sequence[JsonObject]] = (
     {"type": "object", "properties": {"odd key": {}}},
 )
 MARK: Final = {"type": "ephemeral"}
-NOTHING: Final[JsonObject] = {}
+NOTHING_DESCRIBED: Final[list[str]] = []
 
 Step = tuple[str, Any]
 
 names = st.sampled_from(NAMES)
 schemas = st.sampled_from(SCHEMAS)
-registries = st.dictionaries(names, schemas, min_size=1)
+registries = st.dictionaries(names, schemas, min_size=2)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("register"), st.tuples(names, schemas)),
@@ -42,12 +42,8 @@ steps = st.lists(
             st.just("call"),
             st.lists(
                 st.one_of(
-                    st.tuples(
-                        st.just("describe_tools"),
-                        st.fixed_dictionaries({"names": st.lists(names, max_size=3, unique=True)}),
-                    ),
-                    st.tuples(st.just("search_tools"), st.just(NOTHING)),
-                    st.tuples(names, st.just({"a": "x"})),
+                    st.tuples(st.just("describe_tools"), st.lists(names, min_size=1, max_size=3)),
+                    st.tuples(st.just("search_tools") | names, st.just(NOTHING_DESCRIBED)),
                 ),
                 min_size=1,
                 max_size=3,
@@ -105,8 +101,17 @@ class Conversation:
         if name in self.registered:
             self.registered.pop(name)()
 
-    async def _call(self, wanted: list[tuple[str, Any]]) -> None:
-        calls = [ToolCall(name, arguments, id=f"c{self.calls + n}") for n, (name, arguments) in enumerate(wanted)]
+    def _arguments(self, name: str, described: list[str]) -> JsonObject:
+        if name != "describe_tools":
+            return {"a": "x"} if name in NAMES else {}
+        # One unknown name fails the whole call; that is drawn where none of them is there.
+        return {"names": [*([each for each in described if each in self.registered] or described)]}
+
+    async def _call(self, wanted: list[tuple[str, list[str]]]) -> None:
+        calls = [
+            ToolCall(name, self._arguments(name, described), id=f"c{self.calls + n}")
+            for n, (name, described) in enumerate(wanted)
+        ]
         self.calls += len(calls)
         found = await self.runtime.run_turn(calls)
         uses = [{"type": "tool_use", "id": each.id, "name": each.name, "input": each.arguments} for each in calls]
