@@ -80,6 +80,10 @@ GPT: Final = {
     "gpt-5.5": SEARCH,
     "gpt-5.5-2026-04-23": SEARCH,
     "gpt-5.5-pro-2026-04-23": SEARCH,
+    # Those of which both forms are known load by the newer.
+    "gpt-5.6": ITEM,
+    "gpt-5.6-mini": ITEM,
+    "gpt-6-pro-2026-10-01": ITEM,
     "gpt-5.6-sol": ITEM,
     "gpt-5.6-luna": ITEM,
     "gpt-6-astra": ITEM,
