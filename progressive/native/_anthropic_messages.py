@@ -138,7 +138,8 @@ class _Walk:
                 others.append(part)
             else:
                 (kept if text_field(part, "tool_name") in self._loads else gone).append(part)
-        if not _all_movable(others):
+        if field(block, "is_error") or not _all_movable(others):
+            # A failed result holds text alone; what cannot move out would stand among references.
             kept, gone = [], [*kept, *gone]
         elif not others and not gone:
             return block

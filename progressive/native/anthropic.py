@@ -60,10 +60,10 @@ def _without_invoke(tools: Sequence[ToolUnionParam]) -> list[ToolUnionParam]:
     kept: list[ToolUnionParam] = []
     last: int | None = None
     for tool in tools:
-        mark = field(tool, "cache_control")
-        if text_field(tool, "name") != INVOKE:
-            # A deferred tool is not part of what is cached.
-            last = last if field(tool, "defer_loading") else len(kept)
+        name, mark = text_field(tool, "name"), field(tool, "cache_control")
+        if name != INVOKE:
+            # A deferred tool must not have the mark, nor a set of tools, which has no name, if one of it is deferred.
+            last = len(kept) if name and not field(tool, "defer_loading") else last
             kept.append(tool)
         elif mark is not None and last is not None and field(kept[last], "cache_control") is None:
             kept[last] = cast("ToolUnionParam", changed(kept[last], cache_control=mark))

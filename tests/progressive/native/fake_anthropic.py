@@ -151,6 +151,10 @@ def _check_block(block: Block, deferred: set[str], place: str) -> None:
     elif block["type"] == "tool_result" and isinstance(block.get("content", ""), list):
         content = cast("list[Block]", block["content"])
         _require(bool(content), f"{place}.tool_result.content: List should have at least 1 item")
+        _require(
+            not block.get("is_error") or all(part["type"] == "text" for part in content),
+            f"{place}: all content must be type 'text' if 'is_error' is true",
+        )
         references = [part for part in content if part["type"] == "tool_reference"]
         _require(
             not references or len(references) == len(content),

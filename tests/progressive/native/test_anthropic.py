@@ -33,6 +33,7 @@ from tool_runtime import JsonObject
 
 MARK = {"type": "ephemeral"}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+TOOLSET = {"type": "browser_toolset_20260801"}
 WEATHER = describing(entry("weather"))
 DEFERRED = {"name": "weather", "description": "Does it.", "input_schema": CITY, "defer_loading": True}
 
@@ -193,7 +194,7 @@ def test_other_capability_changes_nothing(capability: Capability) -> None:
         pytest.param([], id="none"),
         pytest.param([tool("run_code")], id="code-mode"),
         pytest.param([tool("eager"), tool("describe_tools", defer_loading=True)], id="describe-is-deferred"),
-        pytest.param([{"type": "browser_toolset_20260801"}], id="toolset-without-a-name"),
+        pytest.param([TOOLSET], id="toolset-without-a-name"),
     ],
 )
 def test_request_without_describe_tools_is_left_as_it_is(tools: Any) -> None:
@@ -350,6 +351,14 @@ def test_references_beside_content_that_cannot_move_give_way() -> None:
     assert [part["type"] for part in content] == ["browser_state", "text"]
 
 
+def test_references_in_a_failed_result_give_way() -> None:
+    found = injected(assistant(call()), results([reference("weather")], is_error=True), tools=[*TOOLS, DEFERRED])
+
+    assert found["messages"][2]["content"][0]["content"] == [
+        text("weather: not loaded any more; call describe_tools for it before the next call")
+    ]
+
+
 @pytest.mark.parametrize("as_object", [False, True], ids=["dictionary", "object"])
 def test_dangling_reference_of_the_apis_own_search_is_left_out(as_object: bool) -> None:
     block: dict[str, Any] = {
@@ -416,6 +425,11 @@ def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
             id="not-to-a-deferred-one",
         ),
         pytest.param(
+            [tool("describe_tools"), TOOLSET, tool("invoke_tool", cache_control=MARK)],
+            [tool("describe_tools", cache_control=MARK), TOOLSET],
+            id="not-to-a-set-of-tools",
+        ),
+        pytest.param(
             [tool("describe_tools", cache_control=MARK), tool("invoke_tool", cache_control={**MARK, "ttl": "1h"})],
             [tool("describe_tools", cache_control=MARK)],
             id="not-over-another-mark",
@@ -428,7 +442,9 @@ def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
     ],
 )
 def test_cache_mark_of_invoke_tool_moves_to_the_tool_before_it(tools: Any, expected: Any) -> None:
-    assert injected(tools=tools)["tools"] == expected
+    found: Any = inject(request(tools=tools), Capability.TOOL_REFERENCES)
+
+    assert found["tools"] == expected
 
 
 # --- invoke_tool
@@ -627,7 +643,8 @@ def transcripts(draw: st.DrawFn) -> list[Any]:
     for number, turn in enumerate(draw(st.lists(_calls, max_size=5))):
         ids = [f"{number}-{index}" for index in range(len(turn))]
         answers = [
-            result(call_id, content, is_error=is_error)
+            # A failed result with an image is refused whatever becomes of it.
+            result(call_id, content, is_error=is_error and IMAGE not in [*content])
             for call_id, (_, content, is_error) in zip(ids, turn, strict=True)
         ]
         words = [text("Go on.")] if draw(st.booleans()) or not turn else []

@@ -250,6 +250,10 @@ _REFUSED: dict[str, tuple[MessageCreateParamsNonStreaming, str]] = {
         "cannot be mixed",
     ),
     "empty-content": (request(assistant(call()), results([])), "at least 1 item"),
+    "failed-with-references": (
+        request(assistant(call()), results([REFERENCE], is_error=True), tools=[DESCRIBE, LOADED]),
+        "all content must be type 'text'",
+    ),
     "text-before-results": (
         request(assistant(call()), {"role": "user", "content": [text("x"), *cast("Any", results("y"))["content"]]}),
         "without `tool_result` blocks immediately after: 1",
