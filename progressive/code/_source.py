@@ -73,12 +73,15 @@ def _sandbox_fault(value, path):
 def _sandbox_encoded(value, what):
     try:
         text = _sandbox_json.dumps(value, allow_nan=False, ensure_ascii=False)
-        fault = None if _sandbox_json.loads(text) == value else _sandbox_fault(value, what)
-        return text, fault
     except RecursionError:
         return "", f"{{what}}: nested too deep"
     except (TypeError, ValueError) as error:
         return "", f"{{what}}: {{error}}"
+    try:
+        is_same = _sandbox_json.loads(text) == value
+    except ValueError:
+        return "", f"{{what}}: nested too deep"
+    return text, None if is_same else _sandbox_fault(value, what)
 
 
 async def _sandbox_run(name, arguments):

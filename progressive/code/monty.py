@@ -100,6 +100,8 @@ class _Sandbox:
             try:
                 async with self._room:
                     return await self._within_time(program, call)
+            except MontyError:
+                return Failed(FailureKind.CRASHED, "no process for it could be started; nothing was done", "")
             finally:
                 self._running.discard(scope)
                 if not self._running:
@@ -131,23 +133,36 @@ class _Sandbox:
     async def _session(
         self, memory_bytes_max: int, *, stubs: str | None = None
     ) -> AsyncGenerator[Worker[MontySession]]:
-        session = self._pool.checkout(
-            limits={
-                "max_memory": memory_bytes_max,
-                "max_feed_duration_secs": self._options.timeout_s,
-                "max_suspensions": _SUSPENSIONS_MAX,
-            },
-            type_check=stubs is not None,
-            type_check_stubs=stubs,
-            type_check_format="concise",
-            os_policy={"sleep": "call_host"},
-        )
-        await to_thread.run_sync(session.__enter__, limiter=self._threads)
+        session = await self._entered(memory_bytes_max, stubs)
         try:
             yield Worker(session, cast("int", session.worker_pid), self._threads)
         finally:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(session.__exit__, None, None, None, limiter=self._threads)
+
+    async def _entered(self, memory_bytes_max: int, stubs: str | None) -> MontySession:
+        crashes_left = self._options.workers_max
+        while True:
+            session = self._pool.checkout(
+                limits={
+                    "max_memory": memory_bytes_max,
+                    "max_feed_duration_secs": self._options.timeout_s,
+                    "max_suspensions": _SUSPENSIONS_MAX,
+                },
+                type_check=stubs is not None,
+                type_check_stubs=stubs,
+                type_check_format="concise",
+                os_policy={"sleep": "call_host"},
+            )
+            try:
+                await to_thread.run_sync(session.__enter__, limiter=self._threads)
+            except MontyCrashedError:
+                # Each idle process may have died meanwhile, and the pool learns of it only now.
+                if crashes_left == 0:
+                    raise
+                crashes_left -= 1
+            else:
+                return session
 
 
 class _Run:

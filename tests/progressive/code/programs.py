@@ -1,0 +1,151 @@
+"""A sandbox with small limits, tools for programs to call, and a look at the processes around it."""
+
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from pydantic import JsonValue
+
+from progressive.code.monty import open_monty
+from progressive.code.options import CodeOptions
+from progressive.code.runtime import CodeRuntime, Failed, Finished, Program
+from progressive.code.tool import run_code_tool
+from tool_runtime import (
+    JsonObject,
+    ScopeId,
+    TextBlock,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+    ToolRuntime,
+    ToolSuccess,
+)
+
+MIB = 1024 * 1024
+
+
+async def no_call(name: str, _arguments: JsonValue) -> ToolResult:
+    return ToolFailure("UNKNOWN_TOOL", f"there is no tool {name!r}")
+
+
+async def echo(name: str, arguments: JsonValue) -> ToolResult:
+    return ToolSuccess({"name": name, "arguments": arguments}, ())
+
+
+async def stuck(_name: str, _arguments: JsonValue) -> ToolResult:
+    await anyio.sleep_forever()
+    raise AssertionError("it never ends")
+
+
+@dataclass
+class Recorder:
+    """Calls that arrived, how many of them at once, and which of them were cancelled."""
+
+    names: list[str] = field(default_factory=list[str])
+    running: int = 0
+    most: int = 0
+    cancelled: int = 0
+    begun: anyio.Event = field(default_factory=anyio.Event)
+
+    async def stuck(self, name: str, _arguments: JsonValue) -> ToolResult:
+        self.names.append(name)
+        self.begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.cancelled += 1
+        raise AssertionError("it never ends")
+
+
+@asynccontextmanager
+async def sandbox(**options: Any) -> AsyncGenerator[CodeRuntime]:
+    """Open a sandbox whose limits are small unless they are given."""
+    small: dict[str, Any] = {"timeout_s": 5.0, "memory_bytes_max": 32 * MIB, "workers_max": 2}
+    async with open_monty(CodeOptions(**{**small, **options})) as code:
+        yield code
+
+
+async def finished(code: CodeRuntime, text: str, call: Any = echo) -> Finished:
+    ended = await code.run(Program(text), call)
+    assert isinstance(ended, Finished), ended
+    return ended
+
+
+async def failed(code: CodeRuntime, text: str, call: Any = echo) -> Failed:
+    ended = await code.run(Program(text), call)
+    assert isinstance(ended, Failed), ended
+    return ended
+
+
+def tool(name: str, execute: Any, **fields: Any) -> Tool[Any]:
+    return Tool[JsonObject](
+        name=name,
+        description="For tests.",
+        parameters=fields.pop("parameters", {"type": "object"}),
+        output={},
+        execute=execute,
+        render=lambda _, value: [TextBlock(str(value))],
+        **fields,
+    )
+
+
+def answering(name: str, answer: Any = None, **fields: Any) -> Tool[Any]:
+    """Return a tool that answers with its arguments, or with what it is given."""
+
+    async def execute(arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        return arguments if answer is None else answer
+
+    return tool(name, execute, **fields)
+
+
+@dataclass
+class Bench:
+    """A runtime with run_code."""
+
+    runtime: ToolRuntime
+    code: CodeRuntime
+
+    async def run(self, code: str, *, scope: ScopeId | None = None, owner: object = None) -> ToolResult:
+        call = ToolCall("run_code", {"code": code, "description": "A test"}, id="c1")
+        return await self.runtime.execute(call, scope=scope, owner=owner)
+
+    async def value(self, code: str, **given: Any) -> Any:
+        result = await self.run(code, **given)
+        assert isinstance(result, ToolSuccess), result
+        assert isinstance(result.value, dict)
+        return result.value["value"]
+
+    async def failure(self, code: str, **given: Any) -> ToolFailure:
+        result = await self.run(code, **given)
+        assert isinstance(result, ToolFailure), result
+        return result
+
+
+@asynccontextmanager
+async def bench(*tools: Tool[Any], runtime: ToolRuntime | None = None, **options: Any) -> AsyncGenerator[Bench]:
+    runtime = runtime or ToolRuntime()
+    for each in tools:
+        runtime.register(each)
+    async with sandbox(**options) as code:
+        runtime.register(run_code_tool(code, CodeOptions(**options)), needs_listing=False)
+        yield Bench(runtime, code)
+
+
+def children() -> set[int]:
+    """Return the processes that this one has started, those of all its threads."""
+    tasks = Path("/proc/self/task")
+    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def threads() -> int:
+    return threading.active_count()
