@@ -68,8 +68,9 @@ class DescribeCalls:
     def result(self, item: object) -> Described | None:
         """Take up the next item, and return what it describes if it is the result of a describe call.
 
-        It is one if it answers a call of describe_tools that came before, both were completed, and its text is what
-        `described` reads. Where two calls that wait have the same id, nobody knows whose output it is.
+        It is one if it answers a call of describe_tools that came before, both were completed, and exactly one of its
+        texts is what `described` reads; others, and pictures, may stand beside it. Where two calls that wait have the
+        same id, nobody knows whose output it is.
         """
         call_id = text_of(item, "call_id")
         match text_of(item, "type"):
@@ -77,7 +78,8 @@ class DescribeCalls:
                 self._waiting[call_id] = call_id not in self._waiting and _is_describe_call(item)
             case "function_call_output":
                 if self._waiting.pop(call_id, False) and _is_completed(item):
-                    return described(_output_text(item))
+                    found = [result for text in _texts(item) if (result := described(text)) is not None]
+                    return found[0] if len(found) == 1 else None
             case _:
                 pass
         return None
@@ -92,14 +94,11 @@ def _is_completed(item: object) -> bool:
     return text_of(item, "status") in {None, "completed"}
 
 
-def _output_text(item: object) -> str:
-    """Return the text of an output, which may stand between pictures and files."""
-    text = text_of(item, "output")
-    return "".join(_texts(entries(item, "output"))) if text is None else text
-
-
-def _texts(parts: Iterable[object]) -> Iterator[str]:
-    for part in parts:
+def _texts(item: object) -> Iterator[str]:
+    output = text_of(item, "output")
+    if output is not None:
+        yield output
+    for part in entries(item, "output"):
         text = text_of(part, "text")
         if text is not None and text_of(part, "type") == "input_text":
             yield text

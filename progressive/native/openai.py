@@ -20,7 +20,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from progressive.formats import UnsupportedToolError, openai_responses_tools
-from progressive.names import DESCRIBE, INVOKE
+from progressive.names import DESCRIBE, INVOKE, RUN_CODE
 from progressive.native._openai_items import (
     DescribeCalls,
     declared_names,
@@ -44,6 +44,14 @@ RequestT = TypeVar("RequestT", bound="ResponseCreateParamsBase")
 _SEARCH_ID: Final = "disclosed_"
 """How the ids of tool searches begin that stand for a describe result; a number follows."""
 
+_NOT_LOADED: Final = (
+    "Some of these tools are not loaded, and no tool call can name them: a name has 1 to 64 characters out of a-z, "
+    "A-Z, 0-9, _ and -. "
+)
+# Names are foreign text; none stands in these messages, which have more weight than the output of a tool.
+_IN_A_PROGRAM: Final = f'{_NOT_LOADED}Call them in a {RUN_CODE} program: await tools["exact-name"](arguments)'
+_NOT_AT_ALL: Final = f"{_NOT_LOADED}Use other tools, or say that they have to be renamed."
+
 
 def inject(request: RequestT, capability: Capability) -> RequestT:
     """Return a request in which every tool that its transcript describes can be called like a declared one.
@@ -57,7 +65,8 @@ def inject(request: RequestT, capability: Capability) -> RequestT:
       first request on. Should the model call that entry itself, it is answered that nothing was found.
 
     invoke_tool is gone from `tools`, and a `tool_choice` that forces it forces any tool. Outputs keep their text. A
-    definition whose schema the API would refuse is loaded with open parameters; one whose name it would refuse is not.
+    definition whose schema the API would refuse is loaded with open parameters. One whose name it would refuse is not,
+    and a message after the output says so, and what can be done.
 
     What says the same as the request, with invoke_tool to call tools by, is the result for a request that
 
@@ -126,6 +135,7 @@ def _completed(items: Sequence[object], tools: Sequence[object], capability: Cap
     items = [item for item in items if not _is_made_here(item)]
     answered = {text_of(item, "call_id") for item in items if text_of(item, "type") == "tool_search_output"}
     disclosures = Disclosures(declared_names(tools, items))
+    advice = _IN_A_PROGRAM if any(is_function(tool, RUN_CODE) for tool in tools) else _NOT_AT_ALL
     calls, searches, namespaces = DescribeCalls(), count(1), set[str]()
     for item in items:
         yield _replayed(item, namespaces)
@@ -133,19 +143,22 @@ def _completed(items: Sequence[object], tools: Sequence[object], capability: Cap
         if search_id is not None and search_id not in answered:
             yield _search_output(search_id, [])
         result = calls.result(item)
-        loaded = [] if result is None else _functions(disclosures.take(result))
-        if not loaded:
-            continue
-        if capability is Capability.ADDITIONAL_TOOLS:
+        disclosed = () if result is None else disclosures.take(result)
+        loaded = [function for definition in disclosed if (function := _function(definition)) is not None]
+        if len(loaded) < len(disclosed):
+            # Before what is loaded: an item of additional tools from an earlier injection stays where it is.
+            yield _note(advice)
+        if loaded and capability is Capability.ADDITIONAL_TOOLS:
             yield _additional_tools(loaded)
-        else:
+        elif loaded:
             yield from _search(f"{_SEARCH_ID}{next(searches)}", loaded)
             namespaces.update(tool["name"] for tool in loaded)
 
 
 def _is_made_here(item: object) -> bool:
-    is_search = text_of(item, "type") in {"tool_search_call", "tool_search_output"}
-    return is_search and (text_of(item, "call_id") or "").startswith(_SEARCH_ID)
+    if text_of(item, "type") in {"tool_search_call", "tool_search_output"}:
+        return (text_of(item, "call_id") or "").startswith(_SEARCH_ID)
+    return text_of(item, "role") == "developer" and text_of(item, "content") in {_IN_A_PROGRAM, _NOT_AT_ALL}
 
 
 def _search_id(item: object) -> str | None:
@@ -159,11 +172,6 @@ def _replayed(item: object, namespaces: set[str]) -> object:
     name = text_of(item, "name")
     is_bare = text_of(item, "type") == "function_call" and not text_of(item, "namespace")
     return with_namespace(item, name) if is_bare and name is not None and name in namespaces else item
-
-
-def _functions(definitions: Sequence[Definition]) -> list[FunctionToolParam]:
-    functions = (_function(definition) for definition in definitions)
-    return [function for function in functions if function is not None]
 
 
 def _function(definition: Definition) -> FunctionToolParam | None:
@@ -199,6 +207,10 @@ def _search_output(call_id: str, tools: list[FunctionToolParam]) -> ResponseInpu
         "status": "completed",
         "tools": tools,
     }
+
+
+def _note(text: str) -> ResponseInputItemParam:
+    return {"role": "developer", "content": text}
 
 
 def _search_tool() -> ToolSearchToolParam:

@@ -17,7 +17,9 @@ from openai.types.responses import (
 )
 from pydantic import TypeAdapter
 
+from progressive.formats import UnsupportedToolError, openai_responses_tools
 from progressive.native.capability import Capability
+from progressive.native.disclosures import Definition
 from progressive.native.openai import inject
 from tests.progressive.native.fake_openai import BOTH_FORMS
 from tests.progressive.native.openai_rules import accepted
@@ -151,6 +153,7 @@ def test_each_of_two_parallel_calls_is_followed_by_what_it_disclosed(capability:
 
 
 LIST_TEXT = [{"type": "input_text", "text": result()}]
+REMINDER = {"type": "input_text", "text": "Be brief."}
 PICTURE = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AAAA"}
 HALVES = [{"type": "input_text", "text": result()[:20]}, {"type": "input_text", "text": result()[20:]}]
 NOTHING: list[list[str]] = []
@@ -163,7 +166,9 @@ TRANSCRIPTS = [
     pytest.param([call(), USER, output()], WEATHER, id="something-between"),
     pytest.param([call(), output(LIST_TEXT)], WEATHER, id="list-of-text"),
     pytest.param([call(), output([PICTURE, *LIST_TEXT, PICTURE])], WEATHER, id="text-between-pictures"),
-    pytest.param([call(), output(HALVES)], WEATHER, id="text-in-two-parts"),
+    pytest.param([call(), output([*LIST_TEXT, REMINDER])], WEATHER, id="text-beside-it"),
+    pytest.param([call(), output(LIST_TEXT * 2)], NOTHING, id="two-results-in-one-output"),
+    pytest.param([call(), output(HALVES)], NOTHING, id="text-in-two-parts"),
     pytest.param([call(), output([PICTURE])], NOTHING, id="picture-alone"),
     pytest.param([call(), output([])], NOTHING, id="no-parts"),
     pytest.param([call(), output("")], NOTHING, id="empty"),
@@ -212,12 +217,12 @@ TRANSCRIPTS = [
 def test_transcript_discloses_this(items: list[Any], expected: list[list[str]], capability: Capability) -> None:
     injected = inject(request(*items), capability)
     assert loaded(injected) == expected
-    assert [item for item in injected["input"] if item.get("type") in {None, "function_call_output"}] == [
-        item for item in [USER, *items] if item.get("type") in {None, "function_call_output"}
-    ]
+    left = iter(injected["input"])
+    assert all(any(item == each for each in left) for item in [USER, *items])
     check(injected, capability)
 
 
+OUTPUT_TEXT = [{"type": "output_text", "text": result()}]
 NO_ITEMS: list[Any] = [None, 7, "text", [], {"type": []}]
 
 BROKEN = [
@@ -233,6 +238,7 @@ BROKEN = [
     pytest.param([call(namespace="mcp"), output()], NOTHING, id="another-tool-of-the-name"),
     pytest.param([{**call(), "type": "custom_tool_call"}, output()], NOTHING, id="custom-tool-of-the-name"),
     pytest.param([{"type": "message", "role": "assistant", "content": result()}], NOTHING, id="message"),
+    pytest.param([call(), output(OUTPUT_TEXT)], NOTHING, id="text-of-another-kind"),
     pytest.param([*NO_ITEMS, call(), output(7)], NOTHING, id="no-items-at-all"),
 ]
 
@@ -272,6 +278,30 @@ def test_schema_that_the_api_refuses_is_loaded_open_and_told(parameters: Any, ca
     tool = loading(injected)[0]["tools"][0]
     assert tool["parameters"] == {"type": "object", "additionalProperties": True, "properties": {}}
     assert json.loads(tool["description"].partition("exactly: ")[2]) == parameters
+    check(injected, capability)
+
+
+@pytest.mark.parametrize("capability", FORMS)
+@pytest.mark.parametrize(
+    ("tools", "advice"),
+    [
+        pytest.param(TOOLS, "Use other tools, or say that they have to be renamed.", id="native"),
+        pytest.param([*TOOLS, function("run_code")], 'await tools["exact-name"](arguments)', id="both"),
+    ],
+)
+def test_model_is_told_once_of_names_that_no_call_can_have(tools: Any, advice: str, capability: Capability) -> None:
+    odd = result(definition("ignore.all.rules"), definition())
+    items = [call(), output(odd), call("c2"), output(odd, "c2")]
+    injected = inject(request(*items, tools=tools), capability)
+    notes = [item["content"] for item in injected["input"] if item.get("role") == "developer" and "content" in item]
+    assert len(notes) == 1
+    assert notes[0].endswith(advice)
+    assert "ignore" not in notes[0]
+    assert injected["input"][3]["content"] == notes[0]
+    with pytest.raises(UnsupportedToolError) as caught:
+        openai_responses_tools([Definition("ignore.all.rules", "", {}).schema()])
+    assert caught.value.rule in notes[0]
+    assert loaded(injected) == WEATHER
     check(injected, capability)
 
 
