@@ -62,7 +62,8 @@ def inject(request: RequestT, capability: Capability) -> RequestT:
 
     * `ADDITIONAL_TOOLS`: an `additional_tools` item follows the output of each call that discloses something.
     * `TOOL_SEARCH`: a `tool_search_call` with its `tool_search_output` follows it, and `tools` has their entry from the
-      first request on. Should the model call that entry itself, it is answered that nothing was found.
+      first request on. A later call without the namespace of what was loaded gets it. Should the model call that entry
+      itself, it is answered that nothing was found.
 
     invoke_tool is gone from `tools`, and a `tool_choice` that forces it forces any tool. Outputs keep their text. A
     definition whose schema the API would refuse is loaded with open parameters. One whose name it would refuse is not,
