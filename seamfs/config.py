@@ -87,8 +87,11 @@ class ProgressiveSettings(DisclosureOptions):
 
     @model_validator(mode="before")
     @classmethod
-    def _programs_enable(cls, given: dict[str, Any]) -> dict[str, Any]:
-        return {"enabled": True, **given} if given.get("mode", Mode.NATIVE) != Mode.NATIVE else given
+    def _programs_enable(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        table = cast("dict[str, object]", given)
+        return table if table.get("mode", Mode.NATIVE) == Mode.NATIVE else {"enabled": True, **table}
 
     @field_validator("mode")
     @classmethod

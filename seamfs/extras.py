@@ -11,7 +11,7 @@ class MissingExtraError(Exception):
 
 
 class NotReadyError(Exception):
-    """Raised when another server does not offer what a command needs of it; one line with the reason."""
+    """Raised when another server or the sandbox does not offer what a command needs of it; one line with the reason."""
 
 
 def require_extra(extra: str, modules: Iterable[str], *, what: str) -> None:

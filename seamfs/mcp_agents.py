@@ -3,11 +3,13 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
 
 from mcp.server import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from fs_core.session import FileSession
 from progressive import Surface
 from seamfs.workspace import Workspace
 from tool_runtime.call_queue import CallQueue
@@ -42,6 +44,7 @@ class Agents:
         self._sessions_max = sessions_max
         self._connection: Agent | None = None
         self._sessions: OrderedDict[str, Agent] = OrderedDict()
+        self._labels: WeakKeyDictionary[FileSession, str] = WeakKeyDictionary()
         self._labelled = 0
 
     def of(self, ctx: Context) -> Agent:
@@ -55,6 +58,10 @@ class Agents:
         session_id = None if is_sessionless(ctx) else request.headers.get(SESSION_HEADER)
         return self._new() if session_id is None else self._of_session(session_id)
 
+    def label_of(self, owner: object) -> str | None:
+        """Return the label of the session that owns a call; None for an owner that is no session of this server."""
+        return self._labels.get(owner) if isinstance(owner, FileSession) else None
+
     def _of_session(self, session_id: str) -> Agent:
         if session_id not in self._sessions:
             self._sessions[session_id] = self._new()
@@ -67,8 +74,9 @@ class Agents:
         self._labelled += 1
         # Without a name the session owns its observations alone, and they go when it goes.
         owner = self._workspace.session()
+        self._labels[owner] = label = f"s{self._labelled}"
         calls = CallQueue(self._workspace.tools, owner=owner) if self._surface is None else self._surface.queue(owner)
-        return Agent(label=f"s{self._labelled}", calls=calls)
+        return Agent(label=label, calls=calls)
 
 
 def is_sessionless(ctx: Context) -> bool:

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from seamfs.workspace import Workspace
 from tool_runtime import (
     ContentBlock,
     JsonObject,
+    Observation,
     TextBlock,
     ToolCall,
     ToolFailure,
@@ -54,7 +56,12 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
     @asynccontextmanager
     async def lifespan(_server: Server[Agents]) -> AsyncGenerator[Agents]:
         # Entered once per stdio connection and once per HTTP server.
-        yield Agents(workspace, sessions_max=workspace.settings.http.sessions_max, surface=surface)
+        agents = Agents(workspace, sessions_max=workspace.settings.http.sessions_max, surface=surface)
+        unobserve = workspace.tools.add_observer(partial(_log_nested, agents))
+        try:
+            yield agents
+        finally:
+            unobserve()
 
     async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         declared = workspace.tools.schemas() if surface is None else surface.tools
@@ -131,16 +138,34 @@ async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
         code = result.code if isinstance(result, ToolFailure) else None
         return result
     finally:
-        elapsed_ms = round((time.perf_counter() - started_s) * 1000)
-        # The client chooses id and name: cut, so that no content travels in them.
-        fields = {
-            "session": agent.label,
-            "call": call.id[:LOGGED_CHARS_MAX],
-            "tool": call.name[:LOGGED_CHARS_MAX],
-            "code": code,
-            "elapsed_ms": elapsed_ms,
-        }
-        logger.info("call", extra={"fields": fields})
+        elapsed_s = time.perf_counter() - started_s
+        _log("call", session=agent.label, call_id=call.id, tool=call.name, code=code, elapsed_s=elapsed_s)
+
+
+def _log_nested(agents: Agents, seen: Observation) -> None:
+    """Log a call that a program or invoke_tool made; those of clients are logged where they come in."""
+    session = agents.label_of(seen.owner)
+    if seen.parent_id is not None and session is not None:
+        _log(
+            "nested call",
+            session=session,
+            call_id=seen.call_id,
+            tool=seen.name,
+            code=seen.code,
+            elapsed_s=seen.elapsed_s,
+        )
+
+
+def _log(event: str, *, session: str, call_id: str, tool: str, code: str | None, elapsed_s: float) -> None:
+    # The client chooses id and name: cut, so that no content travels in them.
+    fields = {
+        "session": session,
+        "call": call_id[:LOGGED_CHARS_MAX],
+        "tool": tool[:LOGGED_CHARS_MAX],
+        "code": code,
+        "elapsed_ms": round(elapsed_s * 1000),
+    }
+    logger.info(event, extra={"fields": fields})
 
 
 @asynccontextmanager

@@ -1,12 +1,13 @@
 """Programs of a model over the tools of a workspace: the sandbox that runs them, where a mode has them."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from progressive import Mode
 from progressive.names import RESERVED
 from seamfs.config import Settings
+from seamfs.extras import NotReadyError
 from tool_runtime import ToolAnnotations, ToolRuntime
 
 __all__ = ["programs"]
@@ -14,7 +15,11 @@ __all__ = ["programs"]
 
 @asynccontextmanager
 async def programs(tools: ToolRuntime, settings: Settings) -> AsyncGenerator[None]:
-    """Offer run_code until the block ends, in every mode but the native one."""
+    """Offer run_code until the block ends, in every mode but the native one.
+
+    Raises:
+        NotReadyError: The sandbox cannot be started.
+    """
     if settings.progressive.mode is Mode.NATIVE:
         yield
         return
@@ -22,13 +27,16 @@ async def programs(tools: ToolRuntime, settings: Settings) -> AsyncGenerator[Non
     from progressive.code.monty import open_monty
     from progressive.code.tool import run_code_tool
 
-    async with open_monty(settings.code) as sandbox:
-        tool = replace(run_code_tool(sandbox, settings.code), annotations=_hints(tools, settings))
-        remove = tools.register(tool, needs_listing=False)
+    async with AsyncExitStack() as opened:
         try:
-            yield
-        finally:
-            remove()
+            sandbox = await opened.enter_async_context(open_monty(settings.code))
+        except (FileNotFoundError, RuntimeError) as error:
+            raise NotReadyError(
+                f"the sandbox of mode {settings.progressive.mode} cannot be started: {error}"
+            ) from error
+        tool = replace(run_code_tool(sandbox, settings.code), annotations=_hints(tools, settings))
+        opened.callback(tools.register(tool, needs_listing=False))
+        yield
 
 
 def _hints(tools: ToolRuntime, settings: Settings) -> ToolAnnotations:

@@ -7,12 +7,14 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.types import CallToolResult
+from pydantic import JsonValue
 
 from fs_core.testing.memory import MemoryStore
 from seamfs import mcp_server
 from tests.seamfs.gated import GatedBackend
 from tests.seamfs.mounted import meta_of, stand, text_of, until
-from tool_runtime import Allow, Decision, Deny, Invocation
+from tool_runtime import Allow, Decision, Deny, Invocation, ToolCall
+from tool_runtime.scheduler import ALONE
 
 pytestmark = pytest.mark.anyio
 
@@ -281,6 +283,48 @@ async def test_a_program_that_lasts_reports_progress_to_a_client_that_asked(
             result = await client.call_tool("run_code", arguments, progress_callback=on_progress)
     assert not result.is_error
     assert told[0] == "run_code: running for 0 s"
+
+
+async def test_the_calls_of_a_program_are_logged_one_by_one_without_content(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="seamfs")
+    async with (
+        stand(store=store, mounts={}, mode="code") as opened,
+        Client(opened.server, mode="legacy") as idle,
+        Client(opened.server, mode="legacy") as client,
+    ):
+        await run(idle, "return None")
+        await run(client, call("write", file_path="plan.txt", content="confidential"), call("read", file_path="no.txt"))
+    logged = [
+        (record.message, *(record.__dict__["fields"][key] for key in ("session", "tool", "code")))
+        for record in caplog.records
+        if record.name == "seamfs.mcp_server"
+    ]
+    # Each connection is a server of its own here, and tells of its own calls alone.
+    assert logged == [
+        ("call", "s1", "run_code", None),
+        ("nested call", "s1", "write", None),
+        ("nested call", "s1", "read", "FS_NOT_FOUND"),
+        ("call", "s1", "run_code", "PROGRAM_EXCEPTION"),
+    ]
+    assert "confidential" not in str([record.__dict__ for record in caplog.records if record.name.startswith("seamfs")])
+
+
+async def test_an_eager_tool_of_a_server_is_declared_to_programs(store: MemoryStore) -> None:
+    async with (
+        stand(store=store, mode="code", eager_tools=["mcp__box__add"]) as opened,
+        Client(opened.server, mode="legacy") as client,
+    ):
+        (tool,) = (await client.list_tools()).tools
+    assert "mcp__box__add" in (tool.description or "")
+    assert "mcp__box__shout" not in (tool.description or "")
+
+
+async def test_programs_of_one_session_overlap_with_nothing_that_keeps_its_place(store: MemoryStore) -> None:
+    arguments: dict[str, JsonValue] = {"code": "return 1", "description": "Counts."}
+    async with stand(store=store, mounts={}, mode="code") as opened:
+        assert opened.workspace.tools.lane(ToolCall("run_code", arguments, id="1")) == ALONE
 
 
 async def test_structured_content_matches_the_schema_that_is_announced(store: MemoryStore) -> None:

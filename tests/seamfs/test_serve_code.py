@@ -279,16 +279,20 @@ async def test_over_http_a_lost_connection_leaves_a_program_its_time_and_a_delet
                 assert returned(await run(other, EDIT_THREE)) == ["a", "b", "c"]
                 if ending == "deleted session":
                     assert (await http.delete(served.url)).status_code == 200
-                assert await anyio.to_thread.run_sync(partial(call_of, "s1", served)) == code
+                *before, last = await anyio.to_thread.run_sync(partial(logged_until_call_of, "s1", served))
+    assert last["code"] == code
+    nested = [(event["session"], event["tool"]) for event in before if event["event"] == "nested call"]
+    assert nested == [("s2", "read")] * 4 + [("s2", "edit")] * 3
 
 
-def call_of(session: str, served: HttpServer) -> str:
-    """Wait until a call of a session is logged, and return how it ended."""
+def logged_until_call_of(session: str, served: HttpServer) -> list[dict[str, Any]]:
+    """Wait until a call of a session is logged, and return what is logged until then."""
     assert served.process.stderr is not None
+    events: list[dict[str, Any]] = []
     while True:
-        event = json.loads(served.process.stderr.readline())
-        if event["event"] == "call" and event["session"] == session:
-            return str(event["code"])
+        events.append(json.loads(served.process.stderr.readline()))
+        if events[-1]["event"] == "call" and events[-1]["session"] == session:
+            return events
 
 
 @contextmanager
@@ -418,6 +422,26 @@ def test_a_mode_whose_sandbox_is_not_installed_is_one_line_with_the_command_that
     assert shown.err == (
         "seamfs: seamfs serve --mode both needs pydantic_monty, not installed here: pip install 'seamfs[code]'\n"
     )
+
+
+@pytest.mark.usefixtures("restored_logging")
+def test_a_sandbox_that_cannot_be_started_is_one_line(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MONTY_BIN", str(root / "missing"))
+    assert main(["serve", str(root), "--mode", "code"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (line,) = shown.err.splitlines()
+    assert line.startswith("seamfs: the sandbox of mode code cannot be started: ")
+    assert "missing: No such file or directory" in line
+
+
+@pytest.mark.parametrize("wrong", ["progressive = 3", "progressive = ['code']"])
+def test_a_section_that_is_no_table_is_one_line(wrong: str) -> None:
+    Path("seamfs.toml").write_text(f"{wrong}\n")
+    with pytest.raises(BadSettingError, match=r"^seamfs.toml: progressive: Input should be a valid dictionary"):
+        load_settings()
 
 
 def test_an_unknown_mode_is_wrong_usage_and_help_says_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
