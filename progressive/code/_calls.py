@@ -5,6 +5,7 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from progressive.code._source import FAILED, SUCCEEDED
 from progressive.code.runtime import CallTool
@@ -62,6 +63,7 @@ class Waits:
     async def answers(self, wanted: set[int]) -> dict[int, str | None]:
         """Return what is there of the wanted answers, as soon as there is one; each is given once."""
         while True:
+            await self._settle()
             now_s = time.monotonic()
             for number in [number for number, until_s in self._sleeps_until_s.items() if until_s <= now_s]:
                 del self._sleeps_until_s[number]
@@ -74,6 +76,13 @@ class Waits:
             self._changed = anyio.Event()
             with anyio.move_on_after(min(self._sleeps_until_s.values(), default=now_s + SLEEP_S_MAX) - now_s):
                 await self._changed.wait()
+
+    async def _settle(self) -> None:
+        """Let calls that are about to end do so: going on with the program costs more than a turn of the loop."""
+        count = -1
+        while count < len(self._answers):
+            count = len(self._answers)
+            await checkpoint()
 
     async def _run(self, number: int, name: str, text: str) -> None:
         try:

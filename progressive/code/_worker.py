@@ -5,46 +5,56 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
 
-__all__ = ["Worker"]
+__all__ = ["Session", "Worker"]
 
-SessionT = TypeVar("SessionT")
+
+class Session(Protocol):
+    """What holds a process; leaving it gives the process back."""
+
+    @property
+    def worker_pid(self) -> int | None:
+        """The process; None while it answers."""
+        ...
+
+    def __exit__(self, *args: object) -> None: ...
+
+
+SessionT = TypeVar("SessionT", bound=Session)
 ResultT = TypeVar("ResultT")
 
 
 class Worker(Generic[SessionT]):
     """Asks a session in threads. Cancelling a question ends the process, so that the thread comes back at once."""
 
-    def __init__(self, session: SessionT, pid: int, threads: anyio.CapacityLimiter) -> None:
-        """Use a session.
+    def __init__(self, enter: Callable[[], SessionT], threads: anyio.CapacityLimiter) -> None:
+        """Start without a process.
 
         Args:
-            session: What is asked.
-            pid: Its process, which lives as long as a question is open.
+            enter: Takes one; called in a thread, with the first question.
             threads: Where questions are asked.
         """
-        self.session = session
-        self._pid = pid
+        self._enter = enter
         self._threads = threads
+        self._session: SessionT | None = None
+        self._pid: int | None = None
         self._lock = Lock()
         self._is_busy = False
         self._is_ended = False
 
-    async def ask(self, question: Callable[[], ResultT]) -> ResultT:
+    async def ask(self, question: Callable[[SessionT], ResultT]) -> ResultT:
         """Return the answer to a question, or raise what it raises."""
         answered = Event()
 
         def asked() -> ResultT:
             with self._lock:
-                if self._is_ended:
-                    raise RuntimeError("the question was withdrawn")
                 self._is_busy = True
             try:
-                return question()
+                return question(self._entered())
             finally:
                 with self._lock:
                     self._is_busy = False
@@ -62,8 +72,30 @@ class Worker(Generic[SessionT]):
         """End the process if a question is open, and allow no other; tell whether one was. Any thread may do that."""
         with self._lock:
             self._is_ended = True
-            if self._is_busy:
+            if self._is_busy and self._pid is not None:
                 # The one who asks has not heard of its end yet, so the number cannot be another's.
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGKILL)
             return self._is_busy
+
+    def leave(self) -> None:
+        """Give the process back, if there is one; blocks. Nothing may be asked afterwards."""
+        with self._lock:
+            session, self._session, self._pid, self._is_ended = self._session, None, None, True
+        if session is not None:
+            session.__exit__(None, None, None)
+
+    async def close(self) -> None:
+        """Leave, unless that was done. No question may be open."""
+        if self._session is not None:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self.leave, limiter=self._threads)
+
+    def _entered(self) -> SessionT:
+        if self._session is None and not self._is_ended:
+            session = self._enter()
+            with self._lock:
+                self._session, self._pid = session, session.worker_pid
+        if self._session is None or self._is_ended:
+            raise RuntimeError("the question was withdrawn")
+        return self._session

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -100,8 +100,6 @@ class _Sandbox:
             try:
                 async with self._room:
                     return await self._within_time(program, call)
-            except MontyError:
-                return Failed(FailureKind.CRASHED, "no process for it could be started; nothing was done", "")
             finally:
                 self._running.discard(scope)
                 if not self._running:
@@ -121,26 +119,24 @@ class _Sandbox:
         # The interpreter stops by itself when its time is over, and then says where; only after that it is ended.
         with anyio.move_on_after(self._options.timeout_s + _GRACE_S):
             if program.stubs is not None:
-                async with self._session(_CHECK_MEMORY_BYTES_MAX, stubs=program.stubs) as worker:
+                async with self._worker(_CHECK_MEMORY_BYTES_MAX, stubs=program.stubs) as worker:
                     fault = await _type_fault(worker, program.code)
                 if fault is not None:
                     return fault
-            async with self._session(self._options.memory_bytes_max) as worker:
+            async with self._worker(self._options.memory_bytes_max) as worker:
                 return await _Run(worker, program.code, call, printed, self._options).ended()
         return Failed(FailureKind.TIMEOUT, _over_time(self._options), printed.text)
 
     @asynccontextmanager
-    async def _session(
-        self, memory_bytes_max: int, *, stubs: str | None = None
-    ) -> AsyncGenerator[Worker[MontySession]]:
-        session = await self._entered(memory_bytes_max, stubs)
+    async def _worker(self, memory_bytes_max: int, *, stubs: str | None = None) -> AsyncGenerator[Worker[MontySession]]:
+        worker = Worker(partial(self._entered, memory_bytes_max, stubs), self._threads)
         try:
-            yield Worker(session, cast("int", session.worker_pid), self._threads)
+            yield worker
         finally:
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(session.__exit__, None, None, None, limiter=self._threads)
+            await worker.close()
 
-    async def _entered(self, memory_bytes_max: int, stubs: str | None) -> MontySession:
+    def _entered(self, memory_bytes_max: int, stubs: str | None) -> MontySession:
+        """Return a session with a process; in a thread."""
         crashes_left = self._options.workers_max
         while True:
             session = self._pool.checkout(
@@ -155,14 +151,15 @@ class _Sandbox:
                 os_policy={"sleep": "call_host"},
             )
             try:
-                await to_thread.run_sync(session.__enter__, limiter=self._threads)
+                return session.__enter__()
             except MontyCrashedError:
                 # Each idle process may have died meanwhile, and the pool learns of it only now.
                 if crashes_left == 0:
                     raise
                 crashes_left -= 1
-            else:
-                return session
+
+
+_Step: TypeAlias = Callable[[MontySession], SyncSnapshot]
 
 
 class _Run:
@@ -207,21 +204,21 @@ class _Run:
             if self._printed.is_full:
                 raise _OutputLimitError
             self._waits.start(nested)
-            pause = await self._worker.ask(partial(self._advanced, await self._answered(pause)))
+            pause = await self._worker.ask(partial(self._advanced, await self._resumed(pause)))
         return pause.output
 
-    def _start(self) -> SyncSnapshot:
+    def _start(self, session: MontySession) -> SyncSnapshot:
         def print_out(_stream: str, text: str) -> None:
             if not self._printed.take(text):
                 # An exception would only be heard of when the program waits for something.
                 self._worker.end()
 
         inputs = {CALL: _sandbox_call, "_sandbox_names": attribute_names(self._code)}
-        return self._worker.session.feed_start(whole_source(self._code), inputs=inputs, print_callback=print_out)
+        return session.feed_start(whole_source(self._code), inputs=inputs, print_callback=print_out)
 
-    def _advanced(self, step: Callable[[], SyncSnapshot]) -> "FunctionSnapshot | FutureSnapshot | _Ended":
+    def _advanced(self, step: _Step, session: MontySession) -> "FunctionSnapshot | FutureSnapshot | _Ended":
         """Run the program until it has to wait; in a thread."""
-        snapshot = step()
+        snapshot = step(session)
         while True:
             match snapshot:
                 case NameLookupSnapshot():
@@ -233,7 +230,10 @@ class _Run:
                 case FutureSnapshot():
                     return snapshot
                 case MontyComplete():
-                    return _Ended(snapshot.output)
+                    output = snapshot.output
+                    # In the same thread, as a turn to another costs as much as a small program.
+                    self._worker.leave()
+                    return _Ended(output)
 
     def _taken(self, snapshot: FunctionSnapshot) -> SyncSnapshot:
         if snapshot.is_os_function and snapshot.function_name == "asyncio.sleep":
@@ -248,13 +248,13 @@ class _Run:
             case _:
                 return snapshot.resume({"exc_type": "TypeError", "message": "it takes a name and JSON text"})
 
-    async def _answered(self, pause: FunctionSnapshot | FutureSnapshot) -> Callable[[], SyncSnapshot]:
+    async def _resumed(self, pause: FunctionSnapshot | FutureSnapshot) -> _Step:
         """Return how the program goes on, once it can."""
         if isinstance(pause, FunctionSnapshot):
             await anyio.sleep(_seconds(pause))
-            return partial(pause.resume, {"return_value": None})
+            return lambda _: pause.resume({"return_value": None})
         answers = await self._waits.answers(set(pause.pending_call_ids))
-        return partial(pause.resume, {number: {"return_value": answer} for number, answer in answers.items()})
+        return lambda _: pause.resume({number: {"return_value": answer} for number, answer in answers.items()})
 
     def _finished(self, output: object) -> Finished | Failed:
         match output:
@@ -314,7 +314,7 @@ _UNSUPPORTED: Final = "The monty syntax parser does not yet support "
 _TIME_IS_OVER: Final = "feed time limit exceeded"
 _MEMORY_IS_FULL: Final = ("memory limit exceeded", "the worker exceeded its memory limit")
 _NOT_JSON: Final = "the returned value did not arrive as JSON"
-_CRASHED: Final = "the process that ran it ended unexpectedly; it may be run again"
+_CRASHED: Final = "the process that ran it ended unexpectedly; calls that it had made may have taken effect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ def _seconds(snapshot: FunctionSnapshot) -> float:
 async def _type_fault(worker: Worker[MontySession], code: str) -> Failed | None:
     """Return what the type checker has against a program; defining it runs nothing of it."""
     try:
-        await worker.ask(lambda: worker.session.feed_run(checked_source(code)))
+        await worker.ask(lambda session: session.feed_run(checked_source(code)))
     except MontyTypingError as error:
         faults = ProgramText(code).type_faults(error.display(), CHECKED_LINES_BEFORE)
         if faults is None:

@@ -189,7 +189,11 @@ async def test_a_value_as_deep_as_the_runtime_takes_reaches_the_program() -> Non
     assert ended.value == 198
 
 
-CRASHED: Final = Failed(FailureKind.CRASHED, "the process that ran it ended unexpectedly; it may be run again", "")
+CRASHED: Final = Failed(
+    FailureKind.CRASHED,
+    "the process that ran it ended unexpectedly; calls that it had made may have taken effect",
+    "",
+)
 
 
 @pytest.mark.parametrize("text", ["await tools.read({})\nwhile True: pass", "await tools.read({})\nreturn 1"])

@@ -238,21 +238,21 @@ def by_rest(arguments: Any) -> str:
 
 GATHER = """\
 import asyncio
-return await asyncio.gather(*[tools.work({"number": number}) for number in range(30)])
+return await asyncio.gather(*[tools.work({"number": number}) for number in range(12)])
 """
 
 
 async def test_calls_that_are_safe_overlap_up_to_a_bound() -> None:
     crowd = Crowd()
     async with bench(tool("work", crowd.execute, concurrency_safe=always), overlap_max=4) as made:
-        assert await made.value(GATHER) == [{"number": number} for number in range(30)]
+        assert await made.value(GATHER) == [{"number": number} for number in range(12)]
     assert crowd.most == 4
 
 
 async def test_calls_that_are_not_safe_run_one_by_one() -> None:
     crowd = Crowd()
     async with bench(tool("work", crowd.execute)) as made:
-        assert await made.value(GATHER) == [{"number": number} for number in range(30)]
+        assert await made.value(GATHER) == [{"number": number} for number in range(12)]
     assert crowd.most == 1
 
 
