@@ -16,16 +16,26 @@ from tool_runtime import JsonObject
 
 __all__ = [
     "CITY",
+    "DEFERRED",
+    "IMAGE",
+    "MARK",
     "TOOLS",
+    "TOOLSET",
+    "WEATHER",
     "as_the_sdk_reads",
+    "assistant",
     "call",
     "describing",
     "entry",
     "injected",
+    "loaded",
+    "reference",
     "request",
+    "result",
     "results",
     "text",
     "tool",
+    "user",
 ]
 
 CITY: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -76,6 +86,33 @@ def injected(*messages: Any, tools: Any = TOOLS, **fields: Any) -> dict[str, Any
     found: Any = inject(request(*messages, tools=tools, **fields), Capability.TOOL_REFERENCES)
     check_request(found)
     return found
+
+
+MARK = {"type": "ephemeral"}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+TOOLSET = {"type": "browser_toolset_20260801"}
+WEATHER = describing(entry("weather"))
+DEFERRED = {"name": "weather", "description": "Does it.", "input_schema": CITY, "defer_loading": True}
+
+
+def assistant(*blocks: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def user(*blocks: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def result(call_id: str, content: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **fields}
+
+
+def reference(name: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "tool_reference", "tool_name": name, **fields}
+
+
+def loaded(found: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in found["tools"] if each.get("defer_loading")]
 
 
 def as_the_sdk_reads(body: dict[str, Any]) -> object:

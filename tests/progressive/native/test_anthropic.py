@@ -2,64 +2,43 @@
 
 import copy
 import json
-import time
 from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from anthropic.types import TextBlock, ToolSearchToolResultBlock, ToolUseBlock
+from anthropic.types import TextBlock, ToolUseBlock
 from anthropic.types.direct_caller import DirectCaller
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
-from hypothesis import given
-from hypothesis import strategies as st
 
 from progressive.native.anthropic import inject
 from progressive.native.capability import Capability
-from tests.progressive.native.fake_anthropic import check_request
 from tests.progressive.native.messages_toolkit import (
-    CITY,
+    DEFERRED,
+    IMAGE,
+    MARK,
     TOOLS,
+    TOOLSET,
+    WEATHER,
     as_the_sdk_reads,
+    assistant,
     call,
     describing,
     entry,
     injected,
+    loaded,
+    reference,
     request,
+    result,
     results,
     text,
     tool,
+    user,
 )
 from tool_runtime import JsonObject
-
-MARK = {"type": "ephemeral"}
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
-TOOLSET = {"type": "browser_toolset_20260801"}
-WEATHER = describing(entry("weather"))
-DEFERRED = {"name": "weather", "description": "Does it.", "input_schema": CITY, "defer_loading": True}
-
-
-def assistant(*blocks: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": list(blocks)}
-
-
-def user(*blocks: Any) -> dict[str, Any]:
-    return {"role": "user", "content": list(blocks)}
-
-
-def result(call_id: str, content: Any, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **fields}
-
-
-def reference(name: str, **fields: Any) -> dict[str, Any]:
-    return {"type": "tool_reference", "tool_name": name, **fields}
 
 
 def names(found: dict[str, Any]) -> list[str]:
     return [each["name"] for each in found["tools"]]
-
-
-def loaded(found: dict[str, Any]) -> list[str]:
-    return [each["name"] for each in found["tools"] if each.get("defer_loading")]
 
 
 # --- the form
@@ -277,176 +256,6 @@ def test_compaction_that_removed_the_pair_leaves_no_reference() -> None:
     assert "tool_reference" not in json.dumps(found)
 
 
-# --- references that stand in the transcript already
-
-
-def test_injecting_twice_changes_nothing_more() -> None:
-    bad = entry("has space")
-    once = injected(
-        assistant(call()),
-        results(describing(entry("weather"), bad, sdk="class Tools: ...")),
-        assistant(call()),
-        results(describing(bad)),
-        assistant(call()),
-        results([text(describing(entry("weather", {"type": "object"}))), IMAGE]),
-    )
-
-    assert inject(cast("MessageCreateParamsNonStreaming", once), Capability.TOOL_REFERENCES) == once
-
-
-def test_tool_that_the_request_defers_itself_is_referred_to_and_not_declared_again() -> None:
-    given_tool = {**DEFERRED, "input_examples": [{"city": "Bern"}]}
-    found = injected(assistant(call()), results(WEATHER), tools=[*TOOLS, given_tool])
-
-    assert found["tools"][-1] == given_tool
-    assert loaded(found) == ["weather"]
-    assert found["messages"][2]["content"][0]["content"] == [reference("weather")]
-
-
-def test_dangling_reference_is_replaced_by_words() -> None:
-    found = injected(assistant(call()), results([reference("gone", cache_control=MARK)]))
-    block = found["messages"][2]["content"][0]
-
-    assert block["content"] == [text("gone: not loaded any more; call describe_tools for it before the next call")]
-    assert block["cache_control"] == MARK
-
-
-def test_reference_to_a_tool_that_is_declared_now_is_replaced_by_words() -> None:
-    found = injected(assistant(call()), results([reference("eager")]))
-
-    assert found["messages"][2]["content"][0]["content"] == [
-        text("eager: declared from the beginning; call it by its name")
-    ]
-
-
-def test_dangling_reference_beside_a_right_one_moves_out_as_words() -> None:
-    found = injected(assistant(call()), results([reference("weather"), reference("gone")]), tools=[*TOOLS, DEFERRED])
-    block, words = found["messages"][2]["content"]
-
-    assert block["content"] == [reference("weather")]
-    assert words["text"].startswith("gone: not loaded any more")
-
-
-def test_reference_that_only_a_later_disclosure_would_allow_is_replaced() -> None:
-    found = injected(assistant(call()), results([reference("weather")]), assistant(call()), results(WEATHER))
-
-    assert found["messages"][2]["content"][0]["content"][0]["type"] == "text"
-    assert found["messages"][4]["content"][0]["content"] == [reference("weather")]
-
-
-def test_mixed_references_and_text_are_put_in_order() -> None:
-    found = injected(assistant(call()), results([text("Found it:"), reference("weather")]), tools=[*TOOLS, DEFERRED])
-
-    assert found["messages"][2] == user(result("1", [reference("weather")]), text("Found it:"))
-
-
-def test_references_beside_content_that_cannot_move_give_way() -> None:
-    browser = {"type": "browser_state"}
-    found: Any = inject(
-        request(assistant(call()), results([browser, reference("weather")]), tools=[*TOOLS, DEFERRED]),
-        Capability.TOOL_REFERENCES,
-    )
-
-    content = found["messages"][2]["content"][0]["content"]
-    assert [part["type"] for part in content] == ["browser_state", "text"]
-
-
-def test_references_in_a_failed_result_give_way() -> None:
-    found = injected(assistant(call()), results([reference("weather")], is_error=True), tools=[*TOOLS, DEFERRED])
-
-    assert found["messages"][2]["content"][0]["content"] == [
-        text("weather: not loaded any more; call describe_tools for it before the next call")
-    ]
-
-
-@pytest.mark.parametrize("as_object", [False, True], ids=["dictionary", "object"])
-def test_dangling_reference_of_the_apis_own_search_is_left_out(as_object: bool) -> None:
-    block: dict[str, Any] = {
-        "type": "tool_search_tool_result",
-        "tool_use_id": "srvtoolu_1",
-        "content": {
-            "type": "tool_search_tool_search_result",
-            "tool_references": [reference("weather"), reference("gone")],
-        },
-    }
-    search: Any = ToolSearchToolResultBlock.model_validate(block) if as_object else block
-    found: Any = inject(request(assistant(search), tools=[*TOOLS, DEFERRED]), Capability.TOOL_REFERENCES)
-    kept = found["messages"][1]["content"][0]["content"]["tool_references"]
-
-    assert [each.tool_name if as_object else each["tool_name"] for each in kept] == ["weather"]
-
-
-# --- the cache
-
-
-def test_cache_marks_stay_on_their_blocks() -> None:
-    found = injected(
-        assistant(call()),
-        results(describing(entry("weather"), sdk="class Tools: ..."), cache_control=MARK),
-        assistant(text("Well.", cache_control=MARK)),
-        user(text("Go on.", cache_control=MARK)),
-        tools=[tool("describe_tools"), tool("search_tools", cache_control=MARK)],
-    )
-
-    assert found["messages"][2]["content"][0] == result("1", [reference("weather")], cache_control=MARK)
-    assert "cache_control" not in found["messages"][2]["content"][1]
-    assert found["messages"][3:] == [
-        assistant(text("Well.", cache_control=MARK)),
-        user(text("Go on.", cache_control=MARK)),
-    ]
-    assert found["tools"][1] == tool("search_tools", cache_control=MARK)
-    assert found["tools"][2] == DEFERRED
-
-
-def test_cache_mark_on_the_text_that_is_replaced_moves_to_the_result() -> None:
-    found = injected(assistant(call()), results([text(WEATHER, cache_control=MARK)]))
-
-    assert found["messages"][2]["content"] == [result("1", [reference("weather")], cache_control=MARK)]
-
-
-def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
-    own = {**MARK, "ttl": "1h"}
-    found = injected(assistant(call()), results([text(WEATHER, cache_control=MARK)], cache_control=own))
-
-    assert found["messages"][2]["content"][0]["cache_control"] == own
-
-
-@pytest.mark.parametrize(
-    ("tools", "expected"),
-    [
-        pytest.param(
-            [tool("describe_tools"), tool("invoke_tool", cache_control=MARK)],
-            [tool("describe_tools", cache_control=MARK)],
-            id="to-the-tool-before",
-        ),
-        pytest.param(
-            [tool("describe_tools"), DEFERRED, tool("invoke_tool", cache_control=MARK)],
-            [tool("describe_tools", cache_control=MARK), DEFERRED],
-            id="not-to-a-deferred-one",
-        ),
-        pytest.param(
-            [tool("describe_tools"), TOOLSET, tool("invoke_tool", cache_control=MARK)],
-            [tool("describe_tools", cache_control=MARK), TOOLSET],
-            id="not-to-a-set-of-tools",
-        ),
-        pytest.param(
-            [tool("describe_tools", cache_control=MARK), tool("invoke_tool", cache_control={**MARK, "ttl": "1h"})],
-            [tool("describe_tools", cache_control=MARK)],
-            id="not-over-another-mark",
-        ),
-        pytest.param(
-            [tool("invoke_tool", cache_control=MARK), tool("describe_tools")],
-            [tool("describe_tools")],
-            id="nowhere-if-nothing-is-before-it",
-        ),
-    ],
-)
-def test_cache_mark_of_invoke_tool_moves_to_the_tool_before_it(tools: Any, expected: Any) -> None:
-    found: Any = inject(request(tools=tools), Capability.TOOL_REFERENCES)
-
-    assert found["tools"] == expected
-
-
 # --- invoke_tool
 
 
@@ -613,97 +422,3 @@ def test_result_matches_the_types_of_the_sdk(stream: dict[str, Any]) -> None:
 
     # A key that the types do not know would be left out, so the comparison finds it.
     assert as_the_sdk_reads(found) == found
-
-
-# --- anything at all
-
-_contents = st.sampled_from(
-    [
-        WEATHER,
-        describing(entry("mail"), entry("weather", {"type": "object"}), sdk="x"),
-        describing(entry("has space"), entry("eager")),
-        "plain",
-        [text(WEATHER, cache_control=MARK), IMAGE, text("beside")],
-        [reference("weather"), reference("gone")],
-        [reference("mail"), text("beside")],
-        [text(WEATHER), text(WEATHER)],
-        [IMAGE],
-    ]
-)
-_calls = st.lists(
-    st.tuples(st.sampled_from(["describe_tools", "search_tools", "weather", "invoke_tool"]), _contents, st.booleans()),
-    max_size=3,
-)
-
-
-@st.composite
-def transcripts(draw: st.DrawFn) -> list[Any]:
-    """Turns of calls and results as the API takes them, with anything in the results."""
-    messages: list[Any] = []
-    for number, turn in enumerate(draw(st.lists(_calls, max_size=5))):
-        ids = [f"{number}-{index}" for index in range(len(turn))]
-        answers = [
-            # A failed result with an image is refused whatever becomes of it.
-            result(call_id, content, is_error=is_error and IMAGE not in [*content])
-            for call_id, (_, content, is_error) in zip(ids, turn, strict=True)
-        ]
-        words = [text("Go on.")] if draw(st.booleans()) or not turn else []
-        split = draw(st.integers(0, len(answers)))
-        messages.append(assistant(text("Well."), *(call(i, name) for i, (name, _, _) in zip(ids, turn, strict=True))))
-        messages += [user(*part) for part in (answers[:split], [*answers[split:], *words]) if part]
-    return messages
-
-
-@given(transcripts())
-def test_no_transcript_makes_a_request_that_the_api_refuses(messages: list[Any]) -> None:
-    before = copy.deepcopy(messages)
-    found: Any = inject(request(*messages), Capability.TOOL_REFERENCES)
-
-    # A transcript may hold more marks of the cache than are allowed; that is its own matter.
-    check_request(json.loads(json.dumps(found).replace('"cache_control"', '"mark"')))
-    assert messages == before
-    assert inject(found, Capability.TOOL_REFERENCES) == found
-
-
-@given(transcripts(), transcripts())
-def test_longer_transcript_begins_with_what_the_shorter_one_gave(first: list[Any], second: list[Any]) -> None:
-    more = json.loads(json.dumps(second).replace('"0-', '"a-').replace('"1-', '"b-'))
-    short: Any = inject(request(*first), Capability.TOOL_REFERENCES)
-    long: Any = inject(request(*first, *more), Capability.TOOL_REFERENCES)
-
-    assert long["messages"][: len(short["messages"])] == short["messages"]
-    assert long["tools"][: len(short["tools"])] == short["tools"]
-
-
-def test_cost_is_linear_in_the_transcript() -> None:
-    def cost_s(turns: int) -> float:
-        messages = [
-            message
-            for number in range(turns)
-            for message in (assistant(call()), results(describing(entry(f"tool_{number}"), entry("weather"))))
-        ]
-        given_request = request(*messages)
-        best = float("inf")
-        for _ in range(3):
-            start = time.thread_time()
-            inject(given_request, Capability.TOOL_REFERENCES)
-            best = min(best, time.thread_time() - start)
-        return best
-
-    # Four times the length: four times the time, sixteen times if anything were quadratic.
-    assert cost_s(1_600) < 8 * cost_s(400)
-
-
-def test_cost_is_linear_in_the_results_of_one_message() -> None:
-    def cost_s(count: int) -> float:
-        ids = [str(number) for number in range(count)]
-        content = [text(describing(entry("weather"), entry("has space"), sdk="x")), text("beside")]
-        given_request = request(assistant(*map(call, ids)), user(*(result(call_id, content) for call_id in ids)))
-        best = float("inf")
-        for _ in range(3):
-            start = time.thread_time()
-            inject(given_request, Capability.TOOL_REFERENCES)
-            best = min(best, time.thread_time() - start)
-        return best
-
-    assert cost_s(1_600) < 8 * cost_s(400)

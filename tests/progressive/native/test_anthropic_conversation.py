@@ -21,6 +21,7 @@ from tests.progressive.native.fake_anthropic import FakeAnthropic, loaded_names,
 from tests.progressive.native.messages_toolkit import (
     CITY,
     as_the_sdk_reads,
+    assistant,
     call,
     describing,
     entry,
@@ -226,10 +227,6 @@ async def test_without_injection_the_described_tool_cannot_be_called() -> None:
                 await send(
                     request({"role": "assistant", "content": [call()]}, results(describing(entry("fetch_weather"))))
                 )
-
-
-def assistant(*blocks: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": list(blocks)}
 
 
 REFERENCE = {"type": "tool_reference", "tool_name": "weather"}
