@@ -18,6 +18,10 @@ SLEEP_S_MAX: Final = 86_400.0
 """No program runs for a day, and event loops do not take every number."""
 
 
+_SLEEPS_MAX: Final = 10_000
+"""Waits at once: they cost memory here, which the interpreter's own bound does not count."""
+
+
 class CallsLimitError(Exception):
     """Raised when a program makes one call too many."""
 
@@ -50,9 +54,12 @@ class Waits:
         self._calls_left -= 1
         self._made.append((number, name, arguments))
 
-    def sleep(self, number: int, seconds: float) -> None:
-        """Note a wait that begins now."""
+    def sleep(self, number: int, seconds: float) -> bool:
+        """Note a wait that begins now; tell whether there was room for one more."""
+        if len(self._sleeps_until_s) == _SLEEPS_MAX:
+            return False
         self._sleeps_until_s[number] = time.monotonic() + seconds
+        return True
 
     def start(self, tasks: TaskGroup) -> None:
         """Start the calls that were noted."""

@@ -237,8 +237,9 @@ class _Run:
 
     def _taken(self, snapshot: FunctionSnapshot) -> SyncSnapshot:
         if snapshot.is_os_function and snapshot.function_name == "asyncio.sleep":
-            self._waits.sleep(snapshot.call_id, _seconds(snapshot))
-            return snapshot.resume({"future": ...})
+            if self._waits.sleep(snapshot.call_id, _seconds(snapshot)):
+                return snapshot.resume({"future": ...})
+            return snapshot.resume({"exc_type": "RuntimeError", "message": "too many sleeps at once"})
         if snapshot.is_os_function:
             return snapshot.resume_not_handled()
         match snapshot.args:

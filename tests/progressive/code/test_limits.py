@@ -224,6 +224,14 @@ async def test_a_thousand_calls_are_more_than_the_interpreters_own_bound() -> No
     assert ended.value == 1
 
 
+async def test_waits_at_once_are_bounded() -> None:
+    async with sandbox(timeout_s=20, workers_max=1) as code:
+        ended = await failed(code, "import asyncio\nkept = [asyncio.sleep(1000) for _ in range(10_001)]")
+        assert await is_healthy(code)
+    assert ended.kind is FailureKind.EXCEPTION
+    assert ended.message.endswith("RuntimeError: too many sleeps at once")
+
+
 async def test_too_long_a_program_is_refused_before_anything_reads_it() -> None:
     async with sandbox() as code:
         ended = await failed(code, "x = 1\n" * 2_000_000)
