@@ -7,7 +7,7 @@ schema: a call must name the tool exactly, and match the schema that it will be 
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal, NotRequired, TypedDict
@@ -134,7 +134,7 @@ missing properties` (at the top level, where they can be added) and `array schem
 
 _DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose values are no schemas, whatever they look like."""
-_NAMED_SCHEMAS: Final = ("properties", "patternProperties", "$defs", "definitions")
+_NAMED_SCHEMAS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 """Keywords whose values have a schema under each name, and any name may be that of a keyword."""
 
 _OTHER_CHARACTERS: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -287,8 +287,16 @@ def _has_array_without_items(value: JsonValue) -> bool:
         return any(map(_has_array_without_items, value))
     if not isinstance(value, dict):
         return False
-    if value.get("type") == "array" and value.keys().isdisjoint({"items", "prefixItems"}):
+    kind = value.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    if is_array and value.keys().isdisjoint({"items", "prefixItems"}):
         return True
-    inner = [each for key, each in value.items() if key not in _DATA_KEYWORDS]
-    named = [each for key in _NAMED_SCHEMAS if isinstance(schemas := value.get(key), dict) for each in schemas.values()]
-    return any(map(_has_array_without_items, [*inner, *named]))
+    return any(map(_has_array_without_items, _subschemas(value)))
+
+
+def _subschemas(schema: JsonObject) -> Iterator[JsonValue]:
+    for key, value in schema.items():
+        if key in _NAMED_SCHEMAS and isinstance(value, dict):
+            yield from value.values()
+        elif key not in _DATA_KEYWORDS:
+            yield value

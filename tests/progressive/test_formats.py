@@ -178,6 +178,7 @@ def test_openai_is_told_of_properties_where_there_are_none(projection: Projectio
     "inner",
     [
         pytest.param({"type": "array"}, id="property"),
+        pytest.param({"type": ["null", "array"]}, id="one-of-several-types"),
         pytest.param({"type": "array", "items": {"type": "array"}}, id="items"),
         pytest.param({"anyOf": [{"type": "array"}, {"type": "null"}]}, id="alternative"),
         pytest.param({"type": "object", "additionalProperties": {"type": "array"}}, id="deep"),
@@ -202,6 +203,14 @@ def test_array_without_items_is_refused_by_openai_alone(inner: JsonObject) -> No
 )
 def test_what_only_looks_like_an_array_without_items_passes(inner: JsonObject) -> None:
     assert len(openai_responses_tools([schema(parameters={"properties": {"x": inner}})])) == 1
+
+
+def test_each_part_of_a_deep_schema_is_looked_at_once() -> None:
+    inner: JsonObject = {"type": "string"}
+    for _ in range(90):
+        inner = {"type": "object", "properties": {"x": inner}}
+    # Looking twice at each level would not end.
+    assert len(openai_responses_tools([schema(parameters=inner)])) == 1
 
 
 def test_mcp_takes_any_name_and_any_keyword() -> None:
