@@ -126,8 +126,8 @@ def _sandbox_ended(value):
 # ToolCallError is one of its own that nothing else raises, and reading one of these names of anything asks first
 # whether it is such an exception.
 _FAILURE_FIELDS: Final = frozenset({"tool", "code", "message"})
-# A program may be nothing but comments.
-_HEAD: Final = "async def _sandbox_program():\n pass\n"
+# A program may be nothing but comments. What makes calls overlap is there without an import.
+_HEAD: Final = "import asyncio\n\n\nasync def _sandbox_program():\n pass\n"
 _TAIL: Final = "\n_sandbox_ended(await _sandbox_program())\n"
 
 LINES_BEFORE: Final = _PRELUDE.count("\n") + _HEAD.count("\n")

@@ -264,7 +264,7 @@ class _Run:
             case [str(text), None, int(unawaited)]:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
-                return self._finished_with(text, unawaited)
+                return self._finished_with(text, max(0, unawaited))
             case _:
                 return self._failed(FailureKind.INVALID_OUTPUT, _NOT_JSON)
 
@@ -314,6 +314,7 @@ class _Run:
 _UNSUPPORTED: Final = "The monty syntax parser does not yet support "
 _TIME_IS_OVER: Final = "feed time limit exceeded"
 _MEMORY_IS_FULL: Final = ("memory limit exceeded", "the worker exceeded its memory limit")
+_EXECUTED: Final = "<string>"
 _NOT_JSON: Final = "the returned value did not arrive as JSON"
 _CRASHED: Final = "the process that ran it ended unexpectedly; calls that it had made may have taken effect"
 
@@ -338,7 +339,8 @@ def _over_time(options: CodeOptions) -> str:
 
 
 def _program_lines(error: MontySyntaxError | MontyRuntimeError) -> list[int]:
-    return [frame.line - LINES_BEFORE for frame in error.traceback()]
+    # Those of text that a program ran by `exec` are lines of that text.
+    return [frame.line - LINES_BEFORE for frame in error.traceback() if frame.filename != _EXECUTED]
 
 
 def _seconds(snapshot: FunctionSnapshot) -> float:

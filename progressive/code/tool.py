@@ -4,6 +4,7 @@ from contextvars import ContextVar
 from itertools import count
 from typing import Final, cast
 
+from anyio import to_thread
 from pydantic import BaseModel, Field, JsonValue
 
 from progressive.code.options import CodeOptions
@@ -63,7 +64,7 @@ def run_code_tool(code: CodeRuntime, options: CodeOptions | None = None) -> Tool
             raise ToolError(RuntimeCode.DENIED, f"{RUN_CODE}: a program cannot start another; put both into one")
         entered = _is_inside_program.set(True)
         try:
-            stubs = _stubs(args.code, context) if options.check_types else None
+            stubs = await _stubs(args.code, context) if options.check_types else None
             ended = await code.run(Program(args.code, stubs), _Calls(context, options).run)
         finally:
             _is_inside_program.reset(entered)
@@ -102,19 +103,20 @@ class _Calls:
         return await self._queue.run(call)
 
 
-def _stubs(code: str, context: ToolContext) -> str:
+async def _stubs(code: str, context: ToolContext) -> str:
     """Return declarations of the tools whose names the program holds; any other name it can only compute."""
     tools = context.runtime.tools(context.scope)
-    named = [tool.schema() for tool in tools if tool.name in code and tool.name != RUN_CODE]
-    return checker_text(named)
+    named = [tool for tool in tools if tool.name in code and tool.name != RUN_CODE]
+    # A program may name all of some hundred tools.
+    return await to_thread.run_sync(lambda: checker_text([tool.schema() for tool in named]))
 
 
 def _description(options: CodeOptions) -> str:
     return (
         "Run a Python program that calls tools and return what it printed and returned. The program is the body of an "
         "async function: use `await`, and `return` a JSON value. Each run starts afresh, without files, network or "
-        "packages. Calls overlap with `await asyncio.gather(...)`. Not supported: class inheritance, generators, "
-        "`async with`, `async for`, `del`, keywords of `gather`. "
+        "packages. Calls overlap with `await asyncio.gather(...)`; `asyncio` is imported. Not supported: class "
+        "inheritance, generators, `async with`, `async for`, `del`, keywords of `gather`. "
         f"At most {options.timeout_s:g} s, {options.calls_max} calls and {options.output_bytes_max} bytes of output."
     )
 

@@ -117,6 +117,7 @@ HOSTILE: Final = [
     "global _sandbox_ended\ndef _sandbox_ended(value):\n    return ['{', None, 0]",
     "global _sandbox_ended\ndef _sandbox_ended(value):\n    return {}",
     "global _sandbox_ended\ndef _sandbox_ended(value):\n    raise ToolCallError",
+    "global _sandbox_ended\ndef _sandbox_ended(value):\n    return ['1', None, -5]",
     "global _sandbox_json, tools, ToolCallError\n_sandbox_json = tools = ToolCallError = None",
     "_sandbox_call()",
     "_sandbox_call(1, 2)",

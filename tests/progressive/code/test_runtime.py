@@ -262,6 +262,16 @@ async def test_calls_at_once_overlap_and_keep_their_order() -> None:
     assert ended.value == ["first", "second"]
 
 
+@pytest.mark.parametrize("imports", ["", "import asyncio\n"])
+@pytest.mark.parametrize("stubs", [None, "from typing import Any\ntools: Any\n"])
+async def test_calls_overlap_without_an_import(imports: str, stubs: str | None) -> None:
+    async with sandbox() as code:
+        ended = await code.run(
+            Program(f"{imports}return await asyncio.gather(tools.a({{}}), tools.b({{}}))", stubs), echo
+        )
+    assert ended == Finished("", [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}])
+
+
 async def test_calls_that_are_never_awaited_do_not_run() -> None:
     calls = Recorder()
     async with sandbox() as code:
@@ -340,6 +350,12 @@ async def test_a_syntax_error_names_its_line(text: str, message: str) -> None:
         ended = await failed(code, text)
     assert ended.kind is FailureKind.SYNTAX_ERROR
     assert ended.message.startswith(message)
+
+
+async def test_an_error_in_executed_text_is_at_the_line_that_executes_it() -> None:
+    async with sandbox() as code:
+        ended = await failed(code, 'x = 1\nexec("\\n" * 300 + "1 / 0")')
+    assert ended.message == 'line 2, `exec("\\n" * 300 + "1 / 0")`: ZeroDivisionError: division by zero'
 
 
 async def test_what_was_printed_before_a_failure_comes_with_it() -> None:
