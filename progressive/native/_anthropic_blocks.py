@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-__all__ = ["changed", "field", "kind_of", "listed", "text_field"]
+__all__ = ["changed", "field", "kind_of", "listed", "text_field", "unmarked"]
 
 
 def field(part: object, name: str) -> object:
@@ -31,6 +31,13 @@ def changed(part: object, **fields: object) -> dict[str, object]:
     # As every pydantic model, those of the SDK iterate over their fields; what was not set is None.
     own = cast("Iterable[tuple[str, object]]", part)
     return {**{name: value for name, value in own if value is not None}, **fields}
+
+
+def unmarked(part: object) -> object:
+    """Return a part without a mark of the cache; the same object if it has none."""
+    if field(part, "cache_control") is None:
+        return part
+    return {name: value for name, value in changed(part).items() if name != "cache_control"}
 
 
 def listed(parts: object) -> Sequence[object]:

@@ -12,10 +12,17 @@ class Calls:
     def __init__(self) -> None:
         self._is_describe: dict[str, bool] = {}
         self._of_turn: set[str] = set()
+        self._has_programs = False
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether the turn that answers these calls may hold more than results; not while a program waits for one."""
+        return not self._has_programs
 
     def begin_turn(self) -> None:
-        """Begin a turn: an id that was used before is now that of another call."""
+        """Begin a turn of the model: an id that was used before is now that of another call."""
         self._of_turn.clear()
+        self._has_programs = False
 
     def add(self, block: object) -> None:
         """Take up a `tool_use` block of the model."""
@@ -24,6 +31,7 @@ class Calls:
             return
         # What a program in the API's own sandbox asked for is read by that program, not by the model.
         is_direct = kind_of(field(block, "caller")) in {"", "direct"}
+        self._has_programs |= not is_direct
         # Two calls of one turn with the same id: nobody can tell whose result it is.
         is_known = call_id not in self._of_turn or self._is_describe.get(call_id, False)
         self._is_describe[call_id] = is_known and is_direct and text_field(block, "name") == DESCRIBE

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from progressive.names import DESCRIBE, RUN_CODE
-from progressive.native._anthropic_blocks import changed, field, kind_of, listed, text_field
+from progressive.native._anthropic_blocks import changed, field, kind_of, listed, text_field, unmarked
 from progressive.native._anthropic_calls import Calls
 from progressive.native._anthropic_tools import Loaded, Loads
 from progressive.native.disclosures import Described, described
@@ -63,6 +63,8 @@ class _Walk:
         if role != self._role:
             self.end_turn()
             self._role = role
+            if role == "assistant":
+                self._calls.begin_turn()
         if content is None or isinstance(content, str) or role not in {"assistant", "user"}:
             self.messages.append(message)
             return
@@ -86,7 +88,6 @@ class _Walk:
             notes = [note for note in self._notes if note["text"] not in said]
             self.messages[index] = changed(message, content=[*blocks[:end], *self._moved, *notes, *blocks[end:]])
         self._moved, self._notes, self._place = [], [], None
-        self._calls.begin_turn()
 
     def _of_assistant(self, block: object) -> object:
         if kind_of(block) == "tool_use":
@@ -105,30 +106,33 @@ class _Walk:
             if content is not None and parts is not content:
                 block = changed(block, content=parts)
         if any(kind_of(part) == _REFERENCE for part in parts):
-            return self._checked(block, parts)
+            return self._checked(block, parts, is_describe=is_describe)
         return self._loading(block, parts) if is_describe and not field(block, "is_error") else block
 
     def _loading(self, block: object, parts: Sequence[object]) -> object:
         """Return a describe result as references; as it is if it is none, or if nothing of it can be loaded."""
         others: list[object] = []
-        found: list[tuple[object, Described]] = []
+        found: list[Described] = []
         for part in parts:
             result = described(text_field(part, "text")) if kind_of(part) == "text" else None
             if result is None:
                 others.append(part)
             else:
-                found.append((part, result))
+                found.append(result)
         if len(found) != 1 or not _all_movable(others):
             return block
-        source, result = found[0]
-        loaded = self._loads.take(result)
-        self._notes += self._why_refused(loaded)
+        loaded = self._loads.take(found[0])
+        notes = self._why_refused(loaded)
+        moved = [*_not_blank(others), *_told(found[0], loaded)]
+        if not self._calls.takes_words and (moved or notes):
+            return block
+        self._notes += notes
         if not loaded.names:
             return block
-        self._moved += [*_not_blank(others), *_told(result, loaded)]
-        return _with_content(block, [_reference(name) for name in loaded.names], instead_of=[source])
+        self._moved += map(unmarked, moved)
+        return _with_content(block, [_reference(name) for name in loaded.names], instead_of=parts)
 
-    def _checked(self, block: object, parts: Sequence[object]) -> object:
+    def _checked(self, block: object, parts: Sequence[object], *, is_describe: bool) -> object:
         """Return a result that came with references, without those that the API would refuse."""
         kept: list[object] = []
         gone: list[object] = []
@@ -136,19 +140,23 @@ class _Walk:
         for part in parts:
             if kind_of(part) != _REFERENCE:
                 others.append(part)
+            elif (name := text_field(part, "tool_name")) in self._loads:
+                kept.append(part)
             else:
-                (kept if text_field(part, "tool_name") in self._loads else gone).append(part)
-        if field(block, "is_error") or not _all_movable(others):
+                # What describe_tools refers to has an entry of its own.
+                (gone if is_describe or not self._loads.may_be_in_a_set(name) else kept).append(part)
+        can_move = _all_movable(others) and (self._calls.takes_words or not (others or gone))
+        if field(block, "is_error") or not can_move:
             # A failed result holds text alone; what cannot move out would stand among references.
             kept, gone = [], [*kept, *gone]
         elif not others and not gone:
             return block
         notes = [self._why_gone(part) for part in gone]
         if not kept:
-            return _with_content(block, [*others, *notes], instead_of=gone)
-        self._moved += _not_blank(others)
+            return _with_content(block, [*others, *notes], instead_of=parts)
+        self._moved += map(unmarked, _not_blank(others))
         self._notes += notes
-        return _with_content(block, kept, instead_of=gone)
+        return _with_content(block, kept, instead_of=parts)
 
     def _checked_search(self, block: object) -> object:
         """Return a result of the API's own tool search, without references that the API would refuse."""
@@ -156,7 +164,11 @@ class _Walk:
         if kind_of(content) != "tool_search_tool_search_result":
             return block
         references = listed(field(content, "tool_references"))
-        kept = [part for part in references if text_field(part, "tool_name") in self._loads]
+        kept = [
+            part
+            for part in references
+            if (name := text_field(part, "tool_name")) in self._loads or self._loads.may_be_in_a_set(name)
+        ]
         if len(kept) == len(references) and references is field(content, "tool_references"):
             return block
         return changed(block, content=changed(content, tool_references=kept))
@@ -179,10 +191,13 @@ class _Walk:
 
 
 def _with_content(block: object, content: Sequence[object], *, instead_of: Iterable[object]) -> dict[str, object]:
-    """Return a result with other content; a part of the cache that ended in what is replaced now ends with it."""
-    marks = (field(part, "cache_control") for part in (block, *instead_of))
-    mark = next((mark for mark in marks if mark is not None), None)
-    return changed(block, content=content) if mark is None else changed(block, content=content, cache_control=mark)
+    """Return a result with other content; a part of the cache that ended in the old content now ends with the result.
+
+    Of several marks the last is taken, wherever the parts have gone: the API wants the longest-lived marks first.
+    """
+    marks = [mark for part in (*instead_of, block) if (mark := field(part, "cache_control")) is not None]
+    fields = {"cache_control": marks[-1]} if marks else {}
+    return changed(block, content=[unmarked(part) for part in content], **fields)
 
 
 def _all_movable(parts: Iterable[object]) -> bool:

@@ -46,11 +46,16 @@ class Loads:
         self.declared = frozenset(name for name, tool in named.items() if not field(tool, "defer_loading"))
         self.added: list[ToolParam] = []
         self._disclosures = Disclosures(named.keys())
+        self._has_sets = len(named) < len(tools)
         self._deferred: dict[str, object] = {name: named[name] for name in named.keys() - self.declared}
 
     def __contains__(self, name: str) -> bool:
         """Whether a reference to a name is allowed at this place of the transcript."""
         return name in self._deferred
+
+    def may_be_in_a_set(self, name: str) -> bool:
+        """Whether a set of tools may hold it: its members have no entry of their own, and can be deferred."""
+        return self._has_sets and name not in self.declared
 
     def take(self, described: Described) -> Loaded:
         """Take up the next describe result of the transcript."""

@@ -45,11 +45,12 @@ def inject(request: RequestT, capability: Capability) -> RequestT:
         return injected
     tools = cast("Sequence[ToolUnionParam]", listed(request["tools"]))
     injected["tools"] = tools
-    loads = Loads(tools)
+    kept = _without_invoke(tools)
+    loads = Loads(kept)
     if DESCRIBE not in loads.declared:
         return injected
     injected["messages"] = rewritten(request["messages"], loads)
-    injected["tools"] = [*_without_invoke(tools), *loads.added]
+    injected["tools"] = [*kept, *loads.added]
     if "tool_choice" in request:
         injected["tool_choice"] = _without_invoke_choice(request["tool_choice"])
     return injected
@@ -63,7 +64,10 @@ def _without_invoke(tools: Sequence[ToolUnionParam]) -> list[ToolUnionParam]:
         name, mark = text_field(tool, "name"), field(tool, "cache_control")
         if name != INVOKE:
             # A deferred tool must not have the mark, nor a set of tools, which has no name, if one of it is deferred.
-            last = len(kept) if name and not field(tool, "defer_loading") else last
+            if name and not field(tool, "defer_loading"):
+                last = len(kept)
+            elif mark is not None:
+                last = None
             kept.append(tool)
         elif mark is not None and last is not None and field(kept[last], "cache_control") is None:
             kept[last] = cast("ToolUnionParam", changed(kept[last], cache_control=mark))

@@ -44,8 +44,7 @@ def check_request(body: Block) -> None:
     for index, (_, blocks) in enumerate(turns):
         for block in blocks:
             _check_block(block, deferred, f"messages.{index}")
-    marks = sum(1 for part in _objects(body) if part.get("cache_control") is not None)
-    _require(marks <= _CACHE_MARKS_MAX, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
+    _check_marks(body)
 
 
 def loaded_names(body: Block) -> set[str]:
@@ -115,6 +114,7 @@ def _turns(messages: list[Block]) -> Iterator[tuple[str, list[Block]]]:
 
 def _check_calls(turns: list[tuple[str, list[Block]]], *, has_tools: bool) -> None:
     waiting: list[str] = []
+    is_program_waiting = False
     for index, (role, blocks) in enumerate(turns):
         place = f"messages.{index}"
         kinds = [block["type"] for block in blocks]
@@ -137,6 +137,11 @@ def _check_calls(turns: list[tuple[str, list[Block]]], *, has_tools: bool) -> No
             "Each `tool_result` block must have a corresponding `tool_use` block in the previous message.",
         )
         _require(len(set(results)) == len(results), f"{place}: each tool_use must have a single result.")
+        _require(
+            not is_program_waiting or set(kinds) == {"tool_result"},
+            f"{place}: while programmatic tool calls wait, a message must contain only `tool_result` blocks",
+        )
+        is_program_waiting = any(block.get("caller", {"type": "direct"})["type"] != "direct" for block in blocks)
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
         _require(len(set(waiting)) == len(waiting), f"{place}: `tool_use` ids must be unique")
     _require(not waiting, "messages: `tool_use` ids were found without `tool_result` blocks immediately after")
@@ -167,14 +172,27 @@ def _check_block(block: Block, deferred: set[str], place: str) -> None:
         _require(name in deferred, f"Tool reference '{name}' not found in available tools")
 
 
+def _check_marks(body: Block) -> None:
+    parts = [part for key in ("tools", "system", "messages") for part in _objects(body.get(key))]
+    marks = [mark for part in parts if (mark := part.get("cache_control")) is not None]
+    count = len(marks) + (body.get("cache_control") is not None)
+    _require(count <= _CACHE_MARKS_MAX, f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
+    lifetimes = [mark.get("ttl", "5m") for mark in marks]
+    _require(
+        lifetimes == sorted(lifetimes),  # "1h" before "5m"
+        "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are "
+        "processed in the following order: `tools`, `system`, `messages`.",
+    )
+
+
 def _objects(value: object) -> Iterator[Block]:
-    """Yield all objects of a request, but not what is in the arguments of calls or in schemas."""
+    """Yield all objects of a request, the inner ones first, but not the arguments of calls and what is in schemas."""
     if isinstance(value, dict):
         part = cast("Block", value)
-        yield part
         for key, child in part.items():
             if key not in {"input", "input_schema"}:
                 yield from _objects(child)
+        yield part
     elif isinstance(value, list):
         for child in cast("list[object]", value):
             yield from _objects(child)

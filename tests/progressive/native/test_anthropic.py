@@ -108,7 +108,7 @@ def test_declarations_for_programs_follow_all_results_and_precede_the_users_word
 
 
 def test_other_content_of_a_describe_result_moves_beside_it() -> None:
-    note = text("Remember the plan.", cache_control=MARK)
+    note = text("Remember the plan.")
     found = injected(assistant(call()), results([IMAGE, text(WEATHER), note, text(" ")]))
 
     assert found["messages"][2] == user(result("1", [reference("weather")]), IMAGE, note)

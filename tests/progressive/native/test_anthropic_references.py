@@ -112,6 +112,88 @@ def test_references_in_a_failed_result_give_way() -> None:
     ]
 
 
+def test_reference_to_invoke_tool_is_dangling_too() -> None:
+    found = injected(
+        assistant(call(name="eager")),
+        results([reference("invoke_tool")]),
+        tools=[tool("describe_tools"), tool("eager"), tool("invoke_tool", defer_loading=True)],
+    )
+
+    assert found["messages"][2]["content"][0]["content"][0]["type"] == "text"
+
+
+def test_reference_to_a_member_of_a_set_of_tools_is_kept_where_others_refer_to_it() -> None:
+    navigate = [reference("navigate")]
+    search = {
+        "type": "tool_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": {"type": "tool_search_tool_search_result", "tool_references": navigate},
+    }
+    messages = (assistant(search, call(name="eager")), results(navigate), assistant(call()), results(navigate))
+    given_request = request(*messages, tools=[*TOOLS, TOOLSET])
+    found: Any = inject(given_request, Capability.TOOL_REFERENCES)
+
+    assert found["messages"][1:4] == list(messages[:3])
+    # Nothing that describe_tools describes is in a set.
+    assert found["messages"][4]["content"][0]["content"][0]["type"] == "text"
+
+
+def test_reference_to_a_declared_tool_is_replaced_beside_a_set_of_tools_as_well() -> None:
+    given_request = request(assistant(call(name="other")), results([reference("eager")]), tools=[*TOOLS, TOOLSET])
+    found: Any = inject(given_request, Capability.TOOL_REFERENCES)
+
+    assert found["messages"][2]["content"][0]["content"][0]["type"] == "text"
+
+
+# --- programs of the API's own sandbox: while one waits, a turn holds results alone
+
+_OF_A_PROGRAM = {**call("2", "eager"), "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(describing(entry("weather"), sdk="class Tools: ..."), id="declarations"),
+        pytest.param(describing(entry("weather"), entry("eager")), id="definition-that-is-not-loaded"),
+        pytest.param(describing(entry("has space")), id="refused-name"),
+        pytest.param([text(WEATHER), IMAGE], id="image"),
+    ],
+)
+def test_describe_result_stays_text_where_nothing_can_stand_beside_it(content: Any) -> None:
+    answers = user(result("1", content), result("2", "done"))
+    found = injected(assistant(call(), _OF_A_PROGRAM), answers)
+
+    assert found["messages"][2] == answers
+    assert inject(cast("MessageCreateParamsNonStreaming", found), Capability.TOOL_REFERENCES) == found
+
+
+def test_describe_result_becomes_a_reference_where_nothing_has_to_stand_beside_it() -> None:
+    found = injected(assistant(call(), _OF_A_PROGRAM), user(result("1", WEATHER), result("2", "done")))
+
+    assert found["messages"][2] == user(result("1", [reference("weather")]), result("2", "done"))
+
+
+def test_references_give_way_where_nothing_can_stand_beside_them() -> None:
+    found = injected(
+        assistant(call(), _OF_A_PROGRAM),
+        user(result("1", [reference("weather"), reference("gone")]), result("2", "done")),
+        tools=[*TOOLS, DEFERRED],
+    )
+
+    assert [part["type"] for part in found["messages"][2]["content"][0]["content"]] == ["text", "text"]
+
+
+def test_turn_after_that_of_a_program_takes_words_again() -> None:
+    found = injected(
+        assistant(_OF_A_PROGRAM),
+        user(result("2", "done")),
+        assistant(call()),
+        results(describing(entry("weather"), sdk="class Tools: ...")),
+    )
+
+    assert [block["type"] for block in found["messages"][4]["content"]] == ["tool_result", "text"]
+
+
 @pytest.mark.parametrize("as_object", [False, True], ids=["dictionary", "object"])
 def test_dangling_reference_of_the_apis_own_search_is_left_out(as_object: bool) -> None:
     block: dict[str, Any] = {
@@ -164,6 +246,43 @@ def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
     assert found["messages"][2]["content"][0]["cache_control"] == own
 
 
+_SHORT, _LONG = {**MARK, "ttl": "5m"}, {**MARK, "ttl": "1h"}
+
+
+@pytest.mark.parametrize(
+    ("content", "own"),
+    [
+        pytest.param([text("beside", cache_control=_LONG), text(WEATHER, cache_control=_SHORT)], {}, id="both-parts"),
+        pytest.param([text("beside", cache_control=_LONG), text(WEATHER)], {"cache_control": _SHORT}, id="own"),
+        pytest.param([text(" ", cache_control=_LONG), text(WEATHER, cache_control=_SHORT)], {}, id="blank"),
+        pytest.param([text("beside", cache_control=_LONG), reference("mail", cache_control=_SHORT)], {}, id="refers"),
+        pytest.param([reference("gone", cache_control=_LONG), text("beside", cache_control=_SHORT)], {}, id="dangles"),
+    ],
+)
+def test_last_of_several_marks_is_that_of_the_result(content: Any, own: Any) -> None:
+    found = injected(assistant(call()), results(content, **own), tools=[*TOOLS, tool("mail", defer_loading=True)])
+    first, *others = found["messages"][2]["content"]
+
+    assert first["cache_control"] == _SHORT
+    assert not any("cache_control" in part for part in (*first["content"], *others))
+
+
+def test_mark_of_what_moves_does_not_pass_that_of_a_later_result() -> None:
+    found = injected(
+        assistant(call("1"), call("2", "eager")),
+        user(
+            result("1", [text("beside", cache_control=_LONG), text(WEATHER)]),
+            result("2", "done", cache_control=_SHORT),
+        ),
+    )
+
+    assert found["messages"][2] == user(
+        result("1", [reference("weather")], cache_control=_LONG),
+        result("2", "done", cache_control=_SHORT),
+        text("beside"),
+    )
+
+
 @pytest.mark.parametrize(
     ("tools", "expected"),
     [
@@ -181,6 +300,11 @@ def test_cache_mark_of_a_result_wins_over_that_of_its_text() -> None:
             [tool("describe_tools"), TOOLSET, tool("invoke_tool", cache_control=MARK)],
             [tool("describe_tools", cache_control=MARK), TOOLSET],
             id="not-to-a-set-of-tools",
+        ),
+        pytest.param(
+            [tool("describe_tools"), {**TOOLSET, "cache_control": MARK}, tool("invoke_tool", cache_control=MARK)],
+            [tool("describe_tools"), {**TOOLSET, "cache_control": MARK}],
+            id="not-past-the-mark-of-a-set",
         ),
         pytest.param(
             [tool("describe_tools", cache_control=MARK), tool("invoke_tool", cache_control={**MARK, "ttl": "1h"})],
