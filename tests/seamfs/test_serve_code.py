@@ -447,6 +447,17 @@ def test_a_sandbox_that_cannot_be_started_is_one_line(
     assert "missing: No such file or directory" in line
 
 
+@pytest.mark.usefixtures("restored_logging")
+def test_the_catalog_is_shown_without_a_sandbox_whatever_the_mode(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SEAMFS_PROGRESSIVE__MODE", "code")
+    monkeypatch.setenv("MONTY_BIN", str(root / "missing"))
+    assert main(["tools", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [tool["name"] for tool in shown["tools"]] == ["edit", "read", "write"]
+
+
 @pytest.mark.parametrize("wrong", ["progressive = 3", "progressive = ['code']"])
 def test_a_section_that_is_no_table_is_one_line(wrong: str) -> None:
     Path("seamfs.toml").write_text(f"{wrong}\n")
