@@ -107,7 +107,8 @@ def turn_of(message: Message, calls: Sequence[ToolCall], results: Sequence[ToolR
         {
             "type": "tool_result",
             "tool_use_id": call.id,
-            "content": [{"type": "text", "text": result.text}],
+            # A text block must not be empty; a result may be.
+            "content": result.text,
             "is_error": isinstance(result, ToolFailure),
         }
         for call, result in zip(calls, results, strict=True)

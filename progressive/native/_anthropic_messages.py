@@ -173,21 +173,23 @@ class _Walk:
             return block
         return changed(block, content=changed(content, tool_references=kept))
 
+    # Names are foreign text, and these words stand in the turn of the user: quoted, with escapes, they stay names.
+
     def _why_refused(self, loaded: Loaded) -> list[TextBlockParam]:
         if RUN_CODE in self._loads.declared:
             advice = f'call it in a {RUN_CODE} program: await tools["exact-name"](arguments)'
         else:
             advice = "use another tool, or say that it has to be renamed"
         return [
-            _text(f"{name}: not loaded, and no tool call can name it, because {rule}; {advice}")
+            _text(f"{DESCRIBE}: {name!r} is not loaded, and no tool call can name it, because {rule}; {advice}")
             for name, rule in loaded.refused.items()
         ]
 
     def _why_gone(self, reference: object) -> TextBlockParam:
         name = text_field(reference, "tool_name")
         if name in self._loads.declared:
-            return _text(f"{name}: declared from the beginning; call it by its name")
-        return _text(f"{name}: not loaded any more; call {DESCRIBE} for it before the next call")
+            return _text(f"{name!r}: declared from the beginning; call it by its name")
+        return _text(f"{name!r}: not loaded any more; call {DESCRIBE} for it before the next call")
 
 
 def _with_content(block: object, content: Sequence[object], *, instead_of: Iterable[object]) -> dict[str, object]:

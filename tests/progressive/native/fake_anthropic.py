@@ -160,6 +160,10 @@ def _check_block(block: Block, deferred: set[str], place: str) -> None:
             not block.get("is_error") or all(part["type"] == "text" for part in content),
             f"{place}: all content must be type 'text' if 'is_error' is true",
         )
+        _require(
+            all(part["text"] for part in content if part["type"] == "text"),
+            f"{place}: text content blocks must be non-empty",
+        )
         references = [part for part in content if part["type"] == "tool_reference"]
         _require(
             not references or len(references) == len(content),

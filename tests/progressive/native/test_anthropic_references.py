@@ -60,7 +60,7 @@ def test_dangling_reference_is_replaced_by_words() -> None:
     found = injected(assistant(call()), results([reference("gone", cache_control=MARK)]))
     block = found["messages"][2]["content"][0]
 
-    assert block["content"] == [text("gone: not loaded any more; call describe_tools for it before the next call")]
+    assert block["content"] == [text("'gone': not loaded any more; call describe_tools for it before the next call")]
     assert block["cache_control"] == MARK
 
 
@@ -68,7 +68,7 @@ def test_reference_to_a_tool_that_is_declared_now_is_replaced_by_words() -> None
     found = injected(assistant(call()), results([reference("eager")]))
 
     assert found["messages"][2]["content"][0]["content"] == [
-        text("eager: declared from the beginning; call it by its name")
+        text("'eager': declared from the beginning; call it by its name")
     ]
 
 
@@ -77,7 +77,7 @@ def test_dangling_reference_beside_a_right_one_moves_out_as_words() -> None:
     block, words = found["messages"][2]["content"]
 
     assert block["content"] == [reference("weather")]
-    assert words["text"].startswith("gone: not loaded any more")
+    assert words["text"].startswith("'gone': not loaded any more")
 
 
 def test_reference_that_only_a_later_disclosure_would_allow_is_replaced() -> None:
@@ -108,7 +108,7 @@ def test_references_in_a_failed_result_give_way() -> None:
     found = injected(assistant(call()), results([reference("weather")], is_error=True), tools=[*TOOLS, DEFERRED])
 
     assert found["messages"][2]["content"][0]["content"] == [
-        text("weather: not loaded any more; call describe_tools for it before the next call")
+        text("'weather': not loaded any more; call describe_tools for it before the next call")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, BadRequestError, OpenAI
 from openai.types.responses import Response, ResponseFunctionToolCall
+from pydantic import JsonValue
 
 from docs.examples import anthropic_agent, openai_agent
 from progressive import Disclosure, Surface
@@ -18,7 +20,7 @@ from tests.progressive.native.fake_anthropic import FakeAnthropic
 from tests.progressive.native.fake_anthropic import running as running_anthropic
 from tests.progressive.native.fake_openai import Call, FakeOpenAI, Say
 from tests.progressive.toolkit import plain_tool
-from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolRuntime
+from tool_runtime import JsonObject, TextBlock, ToolCall, ToolFailure, ToolRuntime
 
 CITY: Final[JsonObject] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SEARCH: Final = ("search_tools", {"query": "weather"})
@@ -112,6 +114,18 @@ def test_claude_calls_a_tool_that_was_found_as_one_that_was_declared(
         declared == [["describe_tools", "search_tools"]] * 2 + [["describe_tools", "search_tools", "fetch_weather"]] * 2
     )
     assert len({request["system"] for request in fake.requests}) == 1
+
+
+@pytest.mark.parametrize("ask", [claude_async, claude_sync, claude_streamed])
+def test_claude_goes_on_after_a_tool_that_returns_nothing(ask: Ask) -> None:
+    def nothing(_arguments: JsonObject, _value: JsonValue) -> list[TextBlock]:
+        return [TextBlock("")]
+
+    runtime = ToolRuntime()
+    runtime.register(replace(plain_tool("fetch_weather", "fetch weather", CITY), render=nothing))
+    with claude_that(DESCRIBE, CALL) as fake:
+        assert ask(fake.base_url, Disclosure(runtime).surface(), Capability.TOOL_REFERENCES) == ANSWER
+    assert fake.requests[-1]["messages"][-1]["content"][0]["content"] == ""
 
 
 @pytest.mark.parametrize("ask", [claude_async, claude_sync, claude_streamed])
