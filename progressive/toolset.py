@@ -32,6 +32,7 @@ RESULT_TOO_LARGE: Final = "RESULT_TOO_LARGE"
 
 _LISTING_QUERY: Final = "*"
 _ASKS_NOTHING: Final = ToolAnnotations(read_only=True, destructive=False, idempotent=True)
+_MAY_BE_ANYTHING: Final = ToolAnnotations(open_world=True)
 
 
 class SearchArgs(BaseModel):
@@ -201,6 +202,7 @@ def _invoke_tool(catalog: Catalog, options: DisclosureOptions, absences: Absence
         render=_as_json,
         delegates_to=lambda args: (args.name, args.arguments),
         example={"name": "an_exact_name", "arguments": {}},
+        annotations=_MAY_BE_ANYTHING,
     )
 
 

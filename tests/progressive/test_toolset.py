@@ -16,6 +16,7 @@ from tool_runtime import (
     JsonObject,
     RuntimeCode,
     Tool,
+    ToolAnnotations,
     ToolCall,
     ToolRuntime,
     ToolSuccess,
@@ -359,3 +360,10 @@ async def test_nothing_waits_for_a_search() -> None:
     runtime = disclosed()
     for name in ("search_tools", "describe_tools"):
         assert not runtime.lane(ToolCall(name, {"names": ["a"]} if name == "describe_tools" else {}, id="c")).is_ordered
+
+
+async def test_hosts_are_told_that_asking_is_harmless_and_an_invocation_may_be_anything() -> None:
+    hints = {schema.name: schema.annotations for schema in disclosed().schemas()}
+    assert hints["search_tools"] == hints["describe_tools"]
+    assert hints["search_tools"] == ToolAnnotations(read_only=True, destructive=False, idempotent=True)
+    assert hints["invoke_tool"] == ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True)
