@@ -31,6 +31,9 @@ def inject(request: RequestT, capability: Capability) -> RequestT:
     message, the tools stand deferred after the given ones, and invoke_tool is gone. Nothing before the first
     message changes from one request of a conversation to the next. Injecting twice does no more than once.
 
+    Where a program in the API's own sandbox waits for a result, nothing may follow the results of a message; one that
+    does not become references alone stays as it is there.
+
     The request is never changed, and shares with the result what is the same in both. An iterator in it (of messages,
     of tools, of blocks) can be read only once, so it is read here, and the result holds a list of what it gave: send
     the result.

@@ -80,9 +80,11 @@ def test_one_invalid_entry_makes_the_whole_result_none(entry: Any) -> None:
     assert described(json.dumps({"tools": [ENTRY, entry]})) is None
 
 
+# A meta-schema looks at a maximum, and lets any default pass.
+@pytest.mark.parametrize("keyword", ["maximum", "default"])
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_numbers_that_no_request_can_carry_make_it_none(number: str) -> None:
-    text = f'{{"tools": [{{"name": "x", "description": "", "parameters": {{"maximum": {number}}}}}]}}'
+def test_numbers_that_no_request_can_carry_make_it_none(number: str, keyword: str) -> None:
+    text = f'{{"tools": [{{"name": "x", "description": "", "parameters": {{"{keyword}": {number}}}}}]}}'
 
     assert described(text) is None
 
