@@ -129,6 +129,14 @@ def test_schema_that_changed_keeps_its_first_declaration_and_stays_readable() ->
     assert found["messages"][4] == results(changed)
 
 
+def test_description_that_changed_stays_readable() -> None:
+    changed = describing(entry("weather", description="Does it in another way."))
+    found = injected(assistant(call()), results(WEATHER), assistant(call()), results(changed))
+
+    assert found["tools"][-1] == DEFERRED
+    assert found["messages"][4] == results(changed)
+
+
 def test_changed_schema_beside_a_new_tool_is_told_in_words() -> None:
     town: JsonObject = {"type": "object", "properties": {"town": {"type": "string"}}}
     changed = describing(entry("mail"), entry("weather", town))

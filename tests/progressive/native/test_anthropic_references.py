@@ -64,6 +64,15 @@ def test_dangling_reference_is_replaced_by_words() -> None:
     assert block["cache_control"] == MARK
 
 
+def test_description_beside_a_dangling_reference_is_loaded() -> None:
+    found = injected(assistant(call()), results([reference("gone"), text(WEATHER)]))
+    block, words = found["messages"][2]["content"]
+
+    assert block["content"] == [reference("weather")]
+    assert words["text"].startswith("'gone': not loaded any more")
+    assert inject(cast("MessageCreateParamsNonStreaming", found), Capability.TOOL_REFERENCES) == found
+
+
 def test_reference_to_a_tool_that_is_declared_now_is_replaced_by_words() -> None:
     found = injected(assistant(call()), results([reference("eager")]))
 
