@@ -67,7 +67,8 @@ def inject(request: RequestT, capability: Capability) -> RequestT:
 
     invoke_tool is gone from `tools`, and a `tool_choice` that forces it forces any tool. Outputs keep their text. A
     definition whose schema the API would refuse is loaded with open parameters. One whose name it would refuse is not,
-    and a message after the output says so, and what can be done.
+    and a message after the output says so, and what can be done. A name that an item of the request loads itself, here
+    or later, is left to that item.
 
     What says the same as the request, with invoke_tool to call tools by, is the result for a request that
 

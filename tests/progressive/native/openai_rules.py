@@ -179,11 +179,16 @@ def check_schema(name: str, schema: dict[str, Any], param: str) -> None:
         rule = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
     elif "properties" not in schema:
         rule = "In context=(), object schema missing properties."
-    elif any(array.get("type") == "array" and "items" not in array for array in subschemas(schema)):
+    elif any("array" in types_of(each) and "items" not in each for each in subschemas(schema)):
         rule = "In context=(…), array schema missing items."
     else:
         return
     raise Refusal(f"Invalid schema for function '{name}': {rule}", param, "invalid_function_parameters")
+
+
+def types_of(schema: dict[str, Any]) -> list[str]:
+    kinds: Any = schema.get("type", [])
+    return cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
 
 
 def subschemas(schema: Any) -> Iterator[dict[str, Any]]:
