@@ -12,7 +12,7 @@ from progressive.code.runtime import CallTool
 from tool_runtime import RuntimeCode, ToolFailure, ToolResult, ToolSuccess
 from tool_runtime.payload import NotJsonError, decode, encode
 
-__all__ = ["SLEEP_S_MAX", "CallsLimitError", "Waits"]
+__all__ = ["SLEEP_S_MAX", "CallsLimitError", "HeldLimitError", "Waits"]
 
 SLEEP_S_MAX: Final = 86_400.0
 """No program runs for a day, and event loops do not take every number."""
@@ -26,32 +26,43 @@ class CallsLimitError(Exception):
     """Raised when a program makes one call too many."""
 
 
+class HeldLimitError(Exception):
+    """Raised when calls that have not ended hold too much: the interpreter's own bound does not count it."""
+
+
 class Waits:
     """Everything that one program waits for, by the number that the interpreter gave it."""
 
-    def __init__(self, call: CallTool, calls_max: int) -> None:
+    def __init__(self, call: CallTool, *, calls_max: int, bytes_max: int) -> None:
         """Start with nothing.
 
         Args:
             call: Runs calls.
             calls_max: How many there may be in all.
+            bytes_max: What the names and arguments of those that have not ended may take together.
         """
         self._call = call
         self._calls_left = calls_max
-        self._made: list[tuple[int, str, str]] = []
+        self._bytes_left = bytes_max
+        self._bytes_ended = 0
+        self._made: list[tuple[int, str, bytes]] = []
         self._sleeps_until_s: dict[int, float] = {}
         self._answers: dict[int, str | None] = {}
         self._changed = anyio.Event()
 
-    def make(self, number: int, name: str, arguments: str) -> None:
+    def make(self, number: int, name: str, arguments: bytes) -> None:
         """Note a call, with its arguments as JSON text; any one thread may do that, and `sleep`.
 
         Raises:
             CallsLimitError: It is one too many.
+            HeldLimitError: It is too large beside those that have not ended.
         """
         if self._calls_left == 0:
             raise CallsLimitError
         self._calls_left -= 1
+        self._bytes_left -= _size_bytes(name, arguments)
+        if self._bytes_left < 0:
+            raise HeldLimitError
         self._made.append((number, name, arguments))
 
     def sleep(self, number: int, seconds: float) -> bool:
@@ -62,7 +73,9 @@ class Waits:
         return True
 
     def start(self, tasks: TaskGroup) -> None:
-        """Start the calls that were noted."""
+        """Start the calls that were noted; while nothing is noted by another thread."""
+        self._bytes_left += self._bytes_ended
+        self._bytes_ended = 0
         for made in self._made:
             tasks.start_soon(self._run, *made)
         self._made.clear()
@@ -91,15 +104,20 @@ class Waits:
             count = len(self._answers)
             await checkpoint()
 
-    async def _run(self, number: int, name: str, text: str) -> None:
+    async def _run(self, number: int, name: str, payload: bytes) -> None:
         try:
-            arguments = decode(text.encode())
+            arguments = decode(payload)
         except NotJsonError as error:
             result: ToolResult = ToolFailure(RuntimeCode.INVALID_ARGS, f"arguments: {error}")
         else:
             result = await self._call(name, arguments)
         self._answers[number] = _answer(result)
+        self._bytes_ended += _size_bytes(name, payload)
         self._changed.set()
+
+
+def _size_bytes(name: str, arguments: bytes) -> int:
+    return len(name.encode()) + len(arguments)
 
 
 def _answer(result: ToolResult) -> str:

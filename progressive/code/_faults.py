@@ -7,7 +7,7 @@ from typing import Final
 
 from tool_runtime.problems import cut
 
-__all__ = ["ProgramText", "TypeFaults", "text_fault"]
+__all__ = ["ProgramText", "TypeFaults", "one_line", "text_fault"]
 
 _LINE_CHARS_MAX: Final = 160
 _MESSAGE_CHARS_MAX: Final = 1_000
@@ -58,9 +58,9 @@ class ProgramText:
         """
         inside = [line for line in lines if 1 <= line <= len(self._lines)]
         if not inside:
-            return _one_line(message)
+            return one_line(message)
         caller = f" (called from line {inside[-2]})" if len(inside) > 1 else ""
-        return f"{self._place(inside[-1])}: {_one_line(message)}{caller}"
+        return f"{self._place(inside[-1])}: {one_line(message)}{caller}"
 
     def syntax_fault(self, message: str, lines: Sequence[int]) -> str:
         """Return the message of a syntax error; one behind the end is about the end."""
@@ -89,5 +89,6 @@ class ProgramText:
         return f"line {line}, `{cut(self._lines[line - 1].strip(), _LINE_CHARS_MAX)}`"
 
 
-def _one_line(text: str) -> str:
-    return cut(" ".join(text.split()), _MESSAGE_CHARS_MAX)
+def one_line(text: str) -> str:
+    """Return the beginning of a text on one line; of a long one no more is looked at than it takes."""
+    return cut(" ".join(text[: 2 * _MESSAGE_CHARS_MAX].split()), _MESSAGE_CHARS_MAX)

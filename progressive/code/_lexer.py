@@ -71,7 +71,7 @@ class _Code:
         opened: For each open bracket, where the expression that it belongs to begins.
         start: Where the expression begins that the last token ended; None after anything else.
         dot: Position of the dot that was the last token.
-        first: The first name of the logical line.
+        first: The first name of the statement.
     """
 
     is_field: bool
@@ -150,7 +150,8 @@ class _Scan:
 
     def _name(self, frame: _Code, name: str, position: int) -> None:
         frame.is_after_string = False
-        if frame.first is None:
+        if frame.first is None or name == "if":
+            # What follows in a `case` is no pattern any more.
             frame.first = name
         if frame.dot is not None and frame.start is not None:
             if name in self._names and frame.first not in _WITHOUT_ATTRIBUTES:
@@ -172,6 +173,8 @@ class _Scan:
             self._stack.pop()
         elif frame.is_field and character == ":" and not frame.opened:
             self._stack[-1] = _Text(self._quote_around(), is_spec=True)
+        elif character in ":;" and not frame.opened:
+            frame.first = None
 
     def _quote_around(self) -> str:
         around = self._stack[-2]

@@ -3,6 +3,7 @@
 import re
 from operator import itemgetter
 from typing import Final
+from unicodedata import normalize
 
 from progressive.code._lexer import layout
 
@@ -128,19 +129,23 @@ def _sandbox_ended(value):
 _FAILURE_FIELDS: Final = frozenset({"tool", "code", "message"})
 # A program may be nothing but comments. What makes calls overlap is there without an import.
 _HEAD: Final = "import asyncio\n\n\nasync def _sandbox_program():\n pass\n"
-_TAIL: Final = "\n_sandbox_ended(await _sandbox_program())\n"
+# The empty line keeps a backslash at the end of a program from drawing more into it.
+_TAIL: Final = "\n\n_sandbox_ended(await _sandbox_program())\n"
 
 LINES_BEFORE: Final = _PRELUDE.count("\n") + _HEAD.count("\n")
 """Lines in front of the program in what runs."""
 CHECKED_LINES_BEFORE: Final = _HEAD.count("\n")
 """Lines in front of the program in what is checked."""
 
-_ATTRIBUTE: Final = re.compile(r"\.\s*([^\W\d_]\w*)")
+_ATTRIBUTE: Final = re.compile(r"\.(?:\s|\\\n)*([^\W\d_]\w*)")
+_BEFORE_INDENT: Final = re.compile(r"(?:[ \t]*\f)*")
+"""A form feed begins the indent of its line anew."""
 
 
 def attribute_names(code: str) -> list[str]:
     """Return every name that a program could read as an attribute of `tools`."""
-    return sorted(set(_ATTRIBUTE.findall(code)))
+    # Python reads other forms of the same letters as one name.
+    return sorted({normalize("NFKC", name) for name in _ATTRIBUTE.findall(_with_plain_breaks(code))})
 
 
 def whole_source(code: str) -> str:
@@ -155,9 +160,9 @@ def checked_source(code: str) -> str:
 
 def _body(code: str, fields: frozenset[str]) -> str:
     """Return a program as the body of a function, each line where it was."""
-    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    code = _with_plain_breaks(code)
     found = layout(code, fields)
-    insertions = [(start, " ") for start in found.lines]
+    insertions = [(match.end(), " ") for start in found.lines if (match := _BEFORE_INDENT.match(code, start))]
     for attribute in found.attributes:
         # The attributes that a class of the program gives to its own instances are the only ones usually written.
         if code[attribute.start : min(attribute.dot, attribute.start + len("self."))] != "self":
@@ -168,3 +173,7 @@ def _body(code: str, fields: frozenset[str]) -> str:
         parts += [code[end:position], text]
         end = position
     return "".join([*parts, code[end:]])
+
+
+def _with_plain_breaks(code: str) -> str:
+    return code.replace("\r\n", "\n").replace("\r", "\n")

@@ -28,8 +28,8 @@ from pydantic_monty import (
     SyncSnapshot,
 )
 
-from progressive.code._calls import SLEEP_S_MAX, CallsLimitError, Waits
-from progressive.code._faults import ProgramText, text_fault
+from progressive.code._calls import SLEEP_S_MAX, CallsLimitError, HeldLimitError, Waits
+from progressive.code._faults import ProgramText, one_line, text_fault
 from progressive.code._printed import Printed
 from progressive.code._source import (
     CALL,
@@ -171,7 +171,7 @@ class _Run:
         self._worker = worker
         self._code = code
         self._text = ProgramText(code)
-        self._waits = Waits(call, options.calls_max)
+        self._waits = Waits(call, calls_max=options.calls_max, bytes_max=options.memory_bytes_max)
         self._printed = printed
         self._options = options
 
@@ -193,6 +193,8 @@ class _Run:
             return self._failure(error)
         except _OutputLimitError:
             return self._over_output_limit()
+        except HeldLimitError:
+            return self._failed(FailureKind.MEMORY_LIMIT, _over_memory(self._options))
         except CallsLimitError:
             most = self._options.calls_max
             return self._failed(FailureKind.CALLS_LIMIT, f"it made more than {most} tool calls, which is the most")
@@ -242,9 +244,13 @@ class _Run:
             return snapshot.resume({"exc_type": "RuntimeError", "message": "too many sleeps at once"})
         if snapshot.is_os_function:
             return snapshot.resume_not_handled()
+        if snapshot.function_name != CALL:
+            # The interpreter asks the host for every function that nothing defines.
+            message = f"name '{snapshot.function_name}' is not defined"
+            return snapshot.resume({"exc_type": "NameError", "message": message})
         match snapshot.args:
             case (str(name), str(text)):
-                self._waits.make(snapshot.call_id, name, text)
+                self._waits.make(snapshot.call_id, name, text.encode())
                 return snapshot.resume({"future": ...})
             case _:
                 return snapshot.resume({"exc_type": "TypeError", "message": "it takes a name and JSON text"})
@@ -260,8 +266,8 @@ class _Run:
     def _finished(self, output: object) -> Finished | Failed:
         match output:
             case [str(), str(fault), int()]:
-                return self._failed(FailureKind.INVALID_OUTPUT, f"{fault}; return plain JSON")
-            case [str(text), None, int(unawaited)]:
+                return self._failed(FailureKind.INVALID_OUTPUT, f"{one_line(fault)}; return plain JSON")
+            case [str(text), None, int(unawaited)] if unawaited < _SUSPENSIONS_MAX:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
                 return self._finished_with(text, max(0, unawaited))
@@ -302,8 +308,7 @@ class _Run:
         elif isinstance(inner, TimeoutError) and message.startswith(_TIME_IS_OVER):
             kind, message = FailureKind.TIMEOUT, _over_time(self._options)
         elif isinstance(inner, MemoryError) and message.startswith(_MEMORY_IS_FULL):
-            most = self._options.memory_bytes_max
-            kind, message = FailureKind.MEMORY_LIMIT, f"it held more than {most} bytes of memory; work on less at once"
+            kind, message = FailureKind.MEMORY_LIMIT, _over_memory(self._options)
         else:
             name = "ToolCallError" if type(inner).__name__ == TOOL_CALL_ERROR else type(inner).__name__
             message = f"{name}: {message}" if message else name
@@ -336,6 +341,10 @@ def _sandbox_call() -> None:
 
 def _over_time(options: CodeOptions) -> str:
     return f"it did not end within {options.timeout_s:g} s; calls that it had made may have taken effect"
+
+
+def _over_memory(options: CodeOptions) -> str:
+    return f"it held more than {options.memory_bytes_max} bytes of memory; work on less at once"
 
 
 def _program_lines(error: MontySyntaxError | MontyRuntimeError) -> list[int]:

@@ -113,11 +113,13 @@ HOSTILE: Final = [
     "\x00",
     "\ufeffreturn 1",
     "return '\u202e\u2066'",
-    "global _sandbox_ended\ndef _sandbox_ended(value):\n    return ['NaN', None, 0]",
-    "global _sandbox_ended\ndef _sandbox_ended(value):\n    return ['{', None, 0]",
-    "global _sandbox_ended\ndef _sandbox_ended(value):\n    return {}",
-    "global _sandbox_ended\ndef _sandbox_ended(value):\n    raise ToolCallError",
-    "global _sandbox_ended\ndef _sandbox_ended(value):\n    return ['1', None, -5]",
+    "global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    return 'NaN', None",
+    "global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    return '{', None",
+    "global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    return {}, {}",
+    "global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    raise ToolCallError",
+    "global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    return '', 'x\\n' * 1_000_000",
+    "_sandbox_counts['made'] = -5",
+    "_sandbox_counts['made'] = 10**5000",
     "global _sandbox_json, tools, ToolCallError\n_sandbox_json = tools = ToolCallError = None",
     "_sandbox_call()",
     "_sandbox_call(1, 2)",
@@ -126,6 +128,7 @@ HOSTILE: Final = [
     "for number in range(2_000):\n    _sandbox_call('read', '{}')",
     "tools.read = 1\nawait tools.read({})",
     "raise ToolCallError",
+    "return {'x' * 1_000_000: {1: 2}}",
     "raise ToolCallError('a', 'b')",
     "raise BaseException",
     "import asyncio\nasyncio.run(tools.read({}))",
@@ -143,6 +146,7 @@ async def test_after_any_program_the_next_one_runs(text: str) -> None:
     async with sandbox(timeout_s=2, workers_max=1) as code:
         ended = await code.run(Program(text), echo)
         assert await is_healthy(code)
+    assert str(ended)
     if isinstance(ended, Failed):
         assert ended.kind is not FailureKind.ABORTED
         assert "\n" not in ended.message

@@ -232,6 +232,31 @@ async def test_waits_at_once_are_bounded() -> None:
     assert ended.message.endswith("RuntimeError: too many sleeps at once")
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "await asyncio.gather(*[tools[text]({}) for _ in range(100)])",
+        "for _ in range(100): _sandbox_call('read', text)",
+        "for _ in range(100): _sandbox_call(text, '{}')",
+    ],
+)
+async def test_what_calls_hold_outside_is_bounded_too(calls: str) -> None:
+    async with sandbox(timeout_s=20, memory_bytes_max=32 * MIB, workers_max=1) as code:
+        ended = await failed(code, caught(f"text = 'x' * {MIB}\n{calls}"))
+        assert await is_healthy(code)
+    assert ended.kind is FailureKind.MEMORY_LIMIT
+    assert ended.message.startswith(f"it held more than {32 * MIB} bytes of memory")
+
+
+async def test_calls_that_have_ended_hold_nothing() -> None:
+    async def none(_name: str, _arguments: JsonValue) -> ToolResult:
+        return ToolSuccess(None, ())
+
+    async with sandbox(timeout_s=20, memory_bytes_max=32 * MIB) as code:
+        text = f"text = 'x' * {MIB}\nfor _ in range(50): await tools.read({{'text': text}})\nreturn 1"
+        assert (await finished(code, text, none)).value == 1
+
+
 async def test_too_long_a_program_is_refused_before_anything_reads_it() -> None:
     async with sandbox() as code:
         ended = await failed(code, "x = 1\n" * 2_000_000)

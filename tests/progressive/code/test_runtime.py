@@ -48,6 +48,12 @@ async def test_the_body_is_that_of_a_function() -> None:
     assert ended.value == 3
 
 
+async def test_a_form_feed_leads_out_of_no_function() -> None:
+    async with sandbox() as code:
+        ended = await finished(code, "x = 1\n\fif x:\n\f    x += 1\n  \freturn x")
+    assert ended.value == 2
+
+
 async def test_text_of_several_lines_is_not_indented() -> None:
     async with sandbox() as code:
         ended = await finished(code, 'x = """a\n  b\nc"""\ny = f\'\'\'{x}\n{1 +\n1}\'\'\'\nreturn [x, y, "a\\\nb"]')
@@ -79,6 +85,25 @@ async def test_any_text_is_the_name_of_a_tool(name: str) -> None:
     async with sandbox() as code:
         ended = await finished(code, f"return await tools[{name!r}]({{}})")
     assert ended.value == {"name": name, "arguments": {}}
+
+
+@pytest.mark.parametrize("call", ["tools.\\\nfile", "tools\\\n.file", "tools.\ufb01le", "tools\n    .file"])
+async def test_the_attribute_may_be_written_as_python_allows(call: str) -> None:
+    async with sandbox() as code:
+        ended = await finished(code, f"return await ({call})({{}})")
+    assert ended.value == {"name": "file", "arguments": {}}
+
+
+@pytest.mark.parametrize("call", ['write("a.txt", "{}")', 'input("read", "{}")', "read()", 'exec(\'read("a", "{}")\')'])
+async def test_a_function_that_nothing_defines_calls_no_tool(call: str) -> None:
+    calls = Recorder()
+    async with sandbox() as code:
+        ended = await failed(code, f"x = {call}\nawait asyncio.sleep(0.01)", calls.stuck)
+        caught = await finished(code, f"try:\n    {call}\nexcept NameError as e:\n    return str(e)", calls.stuck)
+    assert ended.kind is FailureKind.EXCEPTION
+    assert ended.message.startswith(f"line 1, `x = {call}`: NameError: name '")
+    assert str(caught.value).endswith("' is not defined")
+    assert calls.names == []
 
 
 @pytest.mark.parametrize("attribute", ["_x", "__foo__", "__dict__"])
@@ -133,6 +158,21 @@ async def test_a_failed_call_is_an_exception_with_fields() -> None:
         True,
         "A: READ-IT FOUND NOTHING",
     ]
+
+
+async def test_fields_of_a_failure_are_read_beside_patterns() -> None:
+    async with sandbox() as code:
+        ended = await finished(
+            code,
+            "try:\n"
+            "    await tools.read({})\n"
+            "except ToolCallError as e:\n"
+            "    match e.code:\n"
+            '        case "OTHER": return None\n'
+            '        case "NOT_FOUND" if e.tool == "read": return e.message',
+            fails,
+        )
+    assert ended.value == "a: read found nothing"
 
 
 async def test_failures_of_calls_at_once_are_told_apart() -> None:
@@ -343,6 +383,7 @@ async def test_there_are_no_files_no_environment_and_no_network(text: str, fault
         ),
         ("yield 1", "line 1, `yield 1`: yield expressions: not supported here"),
         ('x = """abc', "line 1, "),
+        ("x = 1\nreturn x + \\", "line 2, `return x + \\`: the program ends inside"),
     ],
 )
 async def test_a_syntax_error_names_its_line(text: str, message: str) -> None:

@@ -45,6 +45,10 @@ def body(code: str) -> str:
         ('f"{a:{b}}" + e.code', 'f"{a:{b}}" + C(e).code'),
         ("x = 1\nif x: y = e.code", "x = 1\n if x: y = C(e).code"),
         ("x = \\\ne.code", "x = \\\nC(e).code"),
+        ("x\n\fe.code\n\f\fx", "x\n\f C(e).code\n\f\f x"),
+        ("import json; e.code", "import json; C(e).code"),
+        ("match x:\n case 1: e.code", "match x:\n  case 1: C(e).code"),
+        ("match x:\n case {'a': a.b} if e.code: pass", "match x:\n  case {'a': a.b} if C(e).code: pass"),
     ],
 )
 def test_attributes_of_a_failure_are_found(code: str, adapted: str) -> None:
@@ -69,6 +73,7 @@ def test_attributes_of_a_failure_are_found(code: str, adapted: str) -> None:
         "import a.code",
         "from a.code import b",
         "match x:\n case e.code: pass",
+        "match x:\n case {'a': e.code} | [e.tool]: pass",
         "...",
         "1.5",
         "x.codes",
@@ -128,12 +133,33 @@ def test_any_program_that_python_reads_means_the_same_when_it_is_a_body(code: st
 
 @pytest.mark.parametrize(
     "unit",
-    ["a.code", "(", ")", '"', "'", '"""', 'f"{', 'f"""{a:', "\\", "\n", "x.", "{", "a(.code", "f'{e.code}'", "'\\"],
+    [
+        "a.code",
+        ".#",
+        ".\\\n",
+        " \t\f",
+        "(",
+        ")",
+        '"',
+        "'",
+        '"""',
+        'f"{',
+        'f"""{a:',
+        "\\",
+        "\n",
+        "x.",
+        "{",
+        "a(.code",
+        "f'{e.code}'",
+        "'\\",
+    ],
 )
 def test_the_cost_grows_with_the_length(unit: str) -> None:
     def cost_s(times: int) -> float:
         started_s = time.thread_time()
         layout(unit * times, frozenset({"code"}))
+        attribute_names(unit * times)
+        whole_source(unit * times)
         return time.thread_time() - started_s
 
     cost_s(1_000)
@@ -143,3 +169,4 @@ def test_the_cost_grows_with_the_length(unit: str) -> None:
 
 def test_names_after_a_dot_are_attributes_of_tools() -> None:
     assert attribute_names("tools.read({})\nt .  write({})\nx._hidden.ключ.1") == ["read", "write", "ключ"]
+    assert attribute_names("tools.\\\nread({})\ntools.\\\r\n\ufb01le({})") == ["file", "read"]
