@@ -105,11 +105,10 @@ class _Walk:
             parts = listed(content)
             if content is not None and parts is not content:
                 block = changed(block, content=parts)
-        if _has_references(parts):
+        if any(kind_of(part) == _REFERENCE for part in parts):
             block = self._checked(block, parts, is_describe=is_describe)
             parts = listed(field(block, "content"))
-        can_load = is_describe and not field(block, "is_error") and not _has_references(parts)
-        return self._loading(block, parts) if can_load else block
+        return self._loading(block, parts) if is_describe and not field(block, "is_error") else block
 
     def _loading(self, block: object, parts: Sequence[object]) -> object:
         """Return a describe result as references; as it is if it is none, or if nothing of it can be loaded."""
@@ -202,10 +201,6 @@ def _with_content(block: object, content: Sequence[object], *, instead_of: Itera
     marks = [mark for part in (*instead_of, block) if (mark := field(part, "cache_control")) is not None]
     fields = {"cache_control": marks[-1]} if marks else {}
     return changed(block, content=[unmarked(part) for part in content], **fields)
-
-
-def _has_references(parts: Iterable[object]) -> bool:
-    return any(kind_of(part) == _REFERENCE for part in parts)
 
 
 def _all_movable(parts: Iterable[object]) -> bool:
