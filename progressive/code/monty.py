@@ -52,6 +52,8 @@ _CHECK_MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
 """For the type checker, which runs nothing; with the types of 500 tools it takes 45 MB."""
 _SUSPENSIONS_MAX: Final = 2**31 - 1
 """The library counts every question to the host; calls have a bound of their own here, and time bounds all."""
+_UNAWAITED_MAX: Final = 2**31 - 1
+"""More objects fit into no memory here: the program has changed the count, and may have made it too long to write."""
 
 
 @asynccontextmanager
@@ -267,7 +269,7 @@ class _Run:
         match output:
             case [str(), str(fault), int()]:
                 return self._failed(FailureKind.INVALID_OUTPUT, f"{one_line(fault)}; return plain JSON")
-            case [str(text), None, int(unawaited)] if unawaited < _SUSPENSIONS_MAX:
+            case [str(text), None, int(unawaited)] if unawaited <= _UNAWAITED_MAX:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
                 return self._finished_with(text, max(0, unawaited))
