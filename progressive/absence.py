@@ -47,7 +47,7 @@ def _reason(
     shown = repr(cut(name, NAME_CHARS_SHOWN_MAX))  # with escapes for whatever cannot be printed
     is_visible = context.runtime.get(name, context.scope) is not None
     if is_visible and name in eager:
-        return f"{shown} is already declared: call it directly"
+        return f"{shown} is already declared: call it by its name"
     if is_visible and name in RESERVED:
         return f"{shown} belongs to the discovery of tools and is no entry of the catalog"
     why = absences.why_absent(name) if absences is not None else None

@@ -38,7 +38,7 @@ class Disclosure:
         Args:
             runtime: What it is mounted on.
             options: Settings.
-            absences: Tells what is missing from the catalog for the moment, and why.
+            absences: Tells what is missing from the catalog for the moment, and why; calls of it say so too.
 
         Raises:
             DuplicateNameError: The global scope has a tool of a discovery tool's name, such as those of another layer.
@@ -51,6 +51,8 @@ class Disclosure:
         with ExitStack() as registered:
             for tool in self._tools.values():
                 registered.callback(runtime.register(tool, needs_listing=False))
+            if absences is not None:
+                registered.callback(runtime.add_absence(absences.why_absent))
             self._registered = registered.pop_all()
         self._is_mounted = True
 

@@ -60,7 +60,8 @@ def file_tools(
 
 def _session(context: ToolContext) -> FileSession:
     if not isinstance(context.owner, FileSession):
-        raise TypeError(f"the file tools act for a FileSession, not for a {type(context.owner).__name__}")
+        given = type(context.owner).__name__
+        raise TypeError(f"the file tools act for a FileSession, not for a {given}; the call has to pass one as owner")
     return context.owner
 
 

@@ -2,6 +2,7 @@
 
 from tool_runtime.abort import AbortSignal
 from tool_runtime.hooks import (
+    Absence,
     Allow,
     Answerer,
     Ask,
@@ -35,6 +36,7 @@ from tool_runtime.tool import Runtime, Tool, ToolAnnotations, ToolCall, ToolCont
 __all__ = [
     "GLOBAL",
     "AbortSignal",
+    "Absence",
     "Allow",
     "Answerer",
     "Ask",

@@ -14,6 +14,7 @@ from tool_runtime.scopes import Disposer, ScopeId
 from tool_runtime.tool import Tool
 
 __all__ = [
+    "Absence",
     "Allow",
     "Answerer",
     "Ask",
@@ -126,6 +127,9 @@ class Observation:
 Observer: TypeAlias = Callable[[Observation], None]
 """Sees every result and changes none; its faults are logged and go no further."""
 
+Absence: TypeAlias = Callable[[str], str | None]
+"""Returns why there is no tool of a name for the moment, or None if it knows nothing of it."""
+
 HookT = TypeVar("HookT")
 
 
@@ -160,3 +164,4 @@ class Hooks:
         self.guards = _Chain[Guard]()
         self.wrappers = _Chain[Wrapper]()
         self.observers = _Chain[Observer]()
+        self.absences = _Chain[Absence]()

@@ -228,6 +228,9 @@ class Pipeline:
     def _unknown(self, submission: Submission) -> str:
         names = [tool.name for tool in self._registry.tools(submission.scope)]
         name = cut(submission.name, _NAME_CHARS_SHOWN_MAX)
+        why = next(filter(None, (absence(submission.name) for absence in self._hooks.absences)), None)
+        if why is not None:
+            return f"there is no tool {name!r} now: {why}"
         close = close_names(submission.name, names)
         if close:
             return f"there is no tool {name!r}; did you mean {' or '.join(close)}?"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tool_runtime.abort import AbortSignal
-from tool_runtime.hooks import Answerer, Gate, Guard, Hooks, Observer, Wrapper
+from tool_runtime.hooks import Absence, Answerer, Gate, Guard, Hooks, Observer, Wrapper
 from tool_runtime.pipeline import Pipeline, Submission
 from tool_runtime.prompt import SystemPrompt
 from tool_runtime.registry import Registry
@@ -103,6 +103,10 @@ class ToolRuntime:
     def add_observer(self, observer: Observer) -> Disposer:
         """Show every result to an observer."""
         return self._hooks.observers.add(observer)
+
+    def add_absence(self, absence: Absence) -> Disposer:
+        """Let a call of a missing tool say why it is missing. The one added first is asked first."""
+        return self._hooks.absences.add(absence)
 
     async def execute(
         self,

@@ -186,7 +186,7 @@ async def test_where_programs_run_a_description_carries_stubs_of_these_tools_alo
             "UNKNOWN_TOOL",
             "no tool 'zebra'; search_tools lists what there is; there is no",
         ),
-        (["hot"], "UNKNOWN_TOOL", "'hot' is already declared: call it directly"),
+        (["hot"], "UNKNOWN_TOOL", "'hot' is already declared: call it by its name"),
         (["search_tools"], "UNKNOWN_TOOL", "'search_tools' belongs to the discovery of tools"),
         (["run_code"], "UNKNOWN_TOOL", "there is no tool 'run_code'"),
     ],
@@ -339,15 +339,18 @@ class Missing:
 async def test_what_is_missing_for_the_moment_is_said_in_every_search_and_of_the_names_in_question() -> None:
     runtime = ToolRuntime()
     runtime.register(plain_tool("mcp__other__echo"))
-    Disclosure(runtime, absences=Missing())
+    layer = Disclosure(runtime, absences=Missing())
     for query in (None, "echo", "zebra"):
         assert "still connecting: fs" in (await value_of(runtime, "search_tools", query=query))["note"]
     for failure in (
         await failure_of(runtime, "invoke_tool", name="mcp__fs__echo", arguments={}),
         await failure_of(runtime, "describe_tools", names=["mcp__fs__echo"]),
+        await failure_of(runtime, "mcp__fs__echo"),
     ):
         assert failure.code == RuntimeCode.UNKNOWN_TOOL
         assert failure.message == "there is no tool 'mcp__fs__echo' now: the server fs is still being connected"
+    layer.unmount()
+    assert "being connected" not in (await failure_of(runtime, "mcp__fs__echo")).message
 
 
 async def test_the_name_that_a_tool_has_on_its_server_is_recognised() -> None:

@@ -362,6 +362,16 @@ async def test_a_program_over_a_server_that_crashes_is_told_and_others_run_on(st
     assert returned(read) == 1
 
 
+async def test_a_program_that_calls_a_server_that_is_not_connected_is_told_why(store: MemoryStore) -> None:
+    mounts = {"dead": {"command": ["false"]}}
+    async with (
+        stand(store=store, mounts=mounts, mode="code") as opened,
+        Client(opened.server, mode="legacy") as client,
+    ):
+        failed = await run(client, call("mcp__dead__echo"))
+    assert "UNKNOWN_TOOL: there is no tool 'mcp__dead__echo' now: the server dead is not connected" in text_of(failed)
+
+
 @pytest.mark.parametrize("mode", ["code", "both"])
 async def test_the_block_takes_run_code_away_again(store: MemoryStore, mode: str) -> None:
     async with stand(store=store, mode=mode) as opened:

@@ -140,7 +140,7 @@ async def test_files_stay_guarded_beside_the_layer_and_cannot_be_reached_around_
         unread = await client.call_tool("edit", edit)
         await client.call_tool("read", {"file_path": "a.txt"})
         edited = await client.call_tool("edit", edit)
-    assert text_of(around) == "UNKNOWN_TOOL: 'edit' is already declared: call it directly"
+    assert text_of(around) == "UNKNOWN_TOOL: 'edit' is already declared: call it by its name"
     assert text_of(unread).startswith("FS_NOT_OBSERVED")
     assert not edited.is_error
     assert store.files["a.txt"].data == b"two\n"

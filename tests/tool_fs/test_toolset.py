@@ -149,6 +149,7 @@ async def test_the_tools_act_for_a_file_session_alone(
     assert isinstance(result, ToolFailure)
     assert result.code == "TOOL_FAILED"
     assert "FileSession" in result.message
+    assert "has to pass one as owner" in result.message
 
 
 async def test_each_session_is_an_owner_of_its_own() -> None:

@@ -116,6 +116,17 @@ async def test_unknown_tool_lists_a_bounded_number_of_names() -> None:
     assert failure(await ToolRuntime().execute(call("zzz"))).message == "there is no tool 'zzz'; there are: none"
 
 
+async def test_whoever_knows_why_a_tool_is_missing_is_heard_until_taken_away() -> None:
+    runtime = runtime_with(echo_tool())
+    runtime.add_absence(lambda _: None)
+    take_away = runtime.add_absence(lambda name: "its server is gone" if name == "ecko" else None)
+    refused = failure(await runtime.execute(call("ecko")))
+    assert (refused.code, refused.message) == ("UNKNOWN_TOOL", "there is no tool 'ecko' now: its server is gone")
+    assert failure(await runtime.execute(call("zzz"))).message == "there is no tool 'zzz'; there are: echo"
+    take_away()
+    assert failure(await runtime.execute(call("ecko"))).message == "there is no tool 'ecko'; did you mean echo?"
+
+
 async def test_an_unknown_tool_is_unknown_whatever_its_arguments() -> None:
     refused = failure(await ToolRuntime().execute(call("zzz", text="\ud800")))
     assert refused.code == "UNKNOWN_TOOL"
