@@ -60,8 +60,10 @@ class CallQueue:
         earlier = [other for other in self._unfinished if not may_overlap(other.lane, entry.lane)]
         self._unfinished.append(entry)
         try:
-            for other in earlier:
-                await other.done.wait()
+            # The last one first: it has mostly waited for the others, so that not every call wakes up at each end.
+            for other in reversed(earlier):
+                if not other.done.is_set():
+                    await other.done.wait()
             if self._room is None:
                 return await self._execute(call)
             async with self._room:

@@ -8,7 +8,17 @@ from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs.config import Settings
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
-from tool_runtime import JsonObject, Tool, ToolCall, ToolContext, ToolFailure, ToolResult, ToolSuccess
+from tool_runtime import (
+    JsonObject,
+    TextBlock,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+    ToolRuntime,
+    ToolSuccess,
+)
 from tool_runtime.call_queue import CallQueue
 
 pytestmark = pytest.mark.anyio
@@ -187,3 +197,41 @@ async def test_a_refused_call_is_observed_runs_nothing_and_waits_for_nothing() -
     [result] = refused
     assert result == ToolFailure("UNKNOWN_TOOL", "read: only write is called here")
     assert observed == [("read", "UNKNOWN_TOOL"), ("write", None)]
+
+
+async def test_a_call_that_waits_for_many_does_not_wake_up_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 50
+    done: list[JsonValue] = []
+    waits = 0
+
+    async def execute(arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        done.append(arguments["number"])
+        return None
+
+    runtime = ToolRuntime()
+    runtime.register(
+        Tool[JsonObject](
+            name="work",
+            description="For tests.",
+            parameters={"type": "object"},
+            output={},
+            execute=execute,
+            render=lambda _, value: [TextBlock(str(value))],
+        )
+    )
+    queue = CallQueue(runtime, owner=None)
+    event = type(anyio.Event())
+    wait = event.wait
+
+    async def counted(self: anyio.Event) -> None:
+        nonlocal waits
+        waits += 1
+        await wait(self)
+
+    monkeypatch.setattr(event, "wait", counted)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for number in range(calls):
+                tasks.start_soon(queue.run, ToolCall("work", {"number": number}, id=str(number)))
+    assert sorted(map(str, done)) == sorted(map(str, range(calls)))
+    assert waits < calls
