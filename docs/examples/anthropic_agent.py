@@ -6,6 +6,7 @@ messages as they were; what was described in them is read from them again for ev
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from anthropic import Anthropic, AsyncAnthropic
@@ -21,7 +22,13 @@ from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult
 
 
 async def answer(
-    client: AsyncAnthropic, surface: Surface, question: str, *, model: str, flag: Capability | None = None
+    client: AsyncAnthropic,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
 ) -> str:
     """Return the answer to a question, after all the calls that the model makes for it.
 
@@ -31,6 +38,7 @@ async def answer(
         question: The first message.
         model: Its name.
         flag: What the endpoint can do, if it is not the vendor's own.
+        owner: On whose behalf calls run, such as the `session()` of a workspace, whose tools want one.
     """
     capability = capability_for(Api.ANTHROPIC_MESSAGES, model, base_url=str(client.base_url), override=flag)
     messages: list[MessageParam] = [{"role": "user", "content": question}]
@@ -39,11 +47,17 @@ async def answer(
         calls = calls_of(message)
         if not calls:
             return text_of(message)
-        messages += turn_of(message, calls, await surface.run_turn(calls))
+        messages += turn_of(message, calls, await surface.run_turn(calls, owner=owner))
 
 
 def answer_sync(
-    client: Anthropic, surface: Surface, question: str, *, model: str, flag: Capability | None = None
+    client: Anthropic,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
 ) -> str:
     """Do the same in a program without an event loop; a portal lends one to the tools."""
     capability = capability_for(Api.ANTHROPIC_MESSAGES, model, base_url=str(client.base_url), override=flag)
@@ -54,11 +68,17 @@ def answer_sync(
             calls = calls_of(message)
             if not calls:
                 return text_of(message)
-            messages += turn_of(message, calls, tools.call(surface.run_turn, calls))
+            messages += turn_of(message, calls, tools.call(partial(surface.run_turn, calls, owner=owner)))
 
 
 async def answer_streamed(
-    client: AsyncAnthropic, surface: Surface, question: str, *, model: str, flag: Capability | None = None
+    client: AsyncAnthropic,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
 ) -> AsyncGenerator[str]:
     """Do the same, and yield the model's text as it comes."""
     capability = capability_for(Api.ANTHROPIC_MESSAGES, model, base_url=str(client.base_url), override=flag)
@@ -73,7 +93,7 @@ async def answer_streamed(
         calls = calls_of(message)
         if not calls:
             return
-        messages += turn_of(message, calls, await surface.run_turn(calls))
+        messages += turn_of(message, calls, await surface.run_turn(calls, owner=owner))
 
 
 def request_of(

@@ -7,6 +7,7 @@ each time (`store` is off): what only the server has cannot be read here.
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from anyio.from_thread import start_blocking_portal
@@ -23,7 +24,13 @@ from tool_runtime import JsonObject, ToolCall, ToolResult
 
 
 async def answer(
-    client: AsyncOpenAI, surface: Surface, question: str, *, model: str, flag: Capability | None = None
+    client: AsyncOpenAI,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
 ) -> str:
     """Return the answer to a question, after all the calls that the model makes for it.
 
@@ -33,6 +40,7 @@ async def answer(
         question: The first message.
         model: Its name.
         flag: What the endpoint can do, if it is not the vendor's own.
+        owner: On whose behalf calls run, such as the `session()` of a workspace, whose tools want one.
     """
     capability = capability_for(Api.OPENAI_RESPONSES, model, base_url=str(client.base_url), override=flag)
     items: list[ResponseInputItemParam] = [{"role": "user", "content": question}]
@@ -41,10 +49,18 @@ async def answer(
         calls = calls_of(response)
         if not calls:
             return response.output_text
-        items += turn_of(response, calls, await surface.run_turn(calls))
+        items += turn_of(response, calls, await surface.run_turn(calls, owner=owner))
 
 
-def answer_sync(client: OpenAI, surface: Surface, question: str, *, model: str, flag: Capability | None = None) -> str:
+def answer_sync(
+    client: OpenAI,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
+) -> str:
     """Do the same in a program without an event loop; a portal lends one to the tools."""
     capability = capability_for(Api.OPENAI_RESPONSES, model, base_url=str(client.base_url), override=flag)
     items: list[ResponseInputItemParam] = [{"role": "user", "content": question}]
@@ -54,11 +70,17 @@ def answer_sync(client: OpenAI, surface: Surface, question: str, *, model: str, 
             calls = calls_of(response)
             if not calls:
                 return response.output_text
-            items += turn_of(response, calls, tools.call(surface.run_turn, calls))
+            items += turn_of(response, calls, tools.call(partial(surface.run_turn, calls, owner=owner)))
 
 
 async def answer_streamed(
-    client: AsyncOpenAI, surface: Surface, question: str, *, model: str, flag: Capability | None = None
+    client: AsyncOpenAI,
+    surface: Surface,
+    question: str,
+    *,
+    model: str,
+    flag: Capability | None = None,
+    owner: object = None,
 ) -> AsyncGenerator[str]:
     """Do the same, and yield the model's text as it comes."""
     capability = capability_for(Api.OPENAI_RESPONSES, model, base_url=str(client.base_url), override=flag)
@@ -74,7 +96,7 @@ async def answer_streamed(
         calls = calls_of(response)
         if not calls:
             return
-        items += turn_of(response, calls, await surface.run_turn(calls))
+        items += turn_of(response, calls, await surface.run_turn(calls, owner=owner))
 
 
 def request_of(
