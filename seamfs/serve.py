@@ -76,6 +76,8 @@ def serve(options: ServeOptions) -> int:
         MissingExtraError: The mode needs packages that are not installed.
         NotReadyError: A mounted server does not have a tool that has to be declared.
     """
+    if options.http is None and (options.token_variable is not None or options.allowed_hosts):
+        raise BadSettingError("--token-env and --allowed-host need --http")
     settings = load_settings(
         flags=_flags(options),
         config_file=options.config_file,

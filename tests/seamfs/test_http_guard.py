@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from seamfs.cli import main
 from seamfs.config import BadSettingError, HttpSettings
 from seamfs.http_guard import choose_token, parse_address, transport_security
 
@@ -49,6 +50,14 @@ def test_the_named_variable_wins_over_the_settings(monkeypatch: pytest.MonkeyPat
 def test_a_variable_that_is_not_set_is_refused() -> None:
     with pytest.raises(BadSettingError, match="--token-env: the environment variable FILES_TOKEN is not set"):
         choose_token(HttpSettings(), host="127.0.0.1", variable="FILES_TOKEN")
+
+
+@pytest.mark.parametrize("flags", [["--token-env", "FILES_TOKEN"], ["--allowed-host", "files.example.org"]])
+def test_flags_of_the_http_server_without_it_are_wrong_usage(
+    tmp_path: Path, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", str(tmp_path), *flags]) == 2
+    assert capsys.readouterr().err == "seamfs: --token-env and --allowed-host need --http\n"
 
 
 def test_a_token_may_stand_in_a_file(tmp_path: Path) -> None:
