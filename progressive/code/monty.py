@@ -118,7 +118,7 @@ class _Sandbox:
 
     async def _within_time(self, program: Program, call: CallTool) -> Finished | Failed:
         printed = Printed(self._options.output_bytes_max)
-        # The interpreter stops by itself when its time is over, and then says where; only after that it is ended.
+        # The interpreter stops by itself when its time is over, and lives on; only after that it is ended.
         with anyio.move_on_after(self._options.timeout_s + _GRACE_S):
             if program.stubs is not None:
                 async with self._worker(_CHECK_MEMORY_BYTES_MAX, stubs=program.stubs) as worker:

@@ -78,6 +78,15 @@ async def test_a_lone_surrogate_never_gets_out(value: str) -> None:
     assert not isinstance(ended, Finished) or str(ended.value).encode()
 
 
+@pytest.mark.parametrize("text", ["'NaN'", "'1e400'", "'{'", "''", "'[' * 300 + ']' * 300", "None", "[]", "print"])
+async def test_what_a_program_puts_in_place_of_json_is_not_returned(text: str) -> None:
+    async with sandbox() as code:
+        ended = await failed(
+            code, f"global _sandbox_encoded\ndef _sandbox_encoded(value, what):\n    return {text}, None"
+        )
+    assert ended == Failed(FailureKind.INVALID_OUTPUT, "the returned value did not arrive as JSON", "")
+
+
 JSON: Final[list[tuple[str, JsonValue]]] = [
     ("(1, 2)", [1, 2]),
     ("[(1,), {'a': ()}]", [[1], {"a": []}]),
