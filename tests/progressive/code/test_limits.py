@@ -166,8 +166,9 @@ async def test_an_exception_of_the_programs_own_is_no_limit() -> None:
     ],
 )
 async def test_printing_is_bounded_whatever_a_program_catches(body: str) -> None:
-    async with sandbox(timeout_s=20, output_bytes_max=100_000, workers_max=1) as code:
-        ended = await failed(code, caught(body))
+    async with sandbox(timeout_s=60, output_bytes_max=100_000, workers_max=1) as code:
+        with anyio.fail_after(20):
+            ended = await failed(code, caught(body))
         assert await is_healthy(code)
     assert ended.kind is FailureKind.OUTPUT_LIMIT
     assert "it printed and returned more than 100000 bytes" in ended.message

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
@@ -10,6 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from progressive.code.runtime import FailureKind
+from progressive.code.sdk import checker_text
 from progressive.disclosure import Disclosure
 from progressive.protocol import Mode
 from tests.progressive.code.programs import Bench, answering, bench, tool
@@ -27,6 +28,7 @@ from tool_runtime import (
     ToolFailure,
     ToolResult,
     ToolRuntime,
+    ToolSchema,
     ToolSuccess,
 )
 from tool_runtime.hooks import Allow, Decision
@@ -381,10 +383,18 @@ async def test_a_tool_that_a_scope_does_not_see_is_a_type_error() -> None:
     assert "has no attribute `reed`" in failure.message
 
 
-async def test_checking_costs_the_same_with_many_tools() -> None:
+async def test_checking_costs_the_same_with_many_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [answering(f"tool_{number}", parameters=READ) for number in range(500)]
+    declared: list[str] = []
+
+    def declares(tools: Sequence[ToolSchema]) -> str:
+        declared.extend(tool.name for tool in tools)
+        return checker_text(tools)
+
+    monkeypatch.setattr("progressive.code.tool.checker_text", declares)
     async with bench(*many, answering("read", parameters=READ), check_types=True) as made:
         assert await made.value('return await tools.read({"path": "a"})') == {"path": "a"}
+    assert declared == ["read"]
 
 
 async def took_s(run: Callable[[], Awaitable[object]]) -> float:

@@ -6,6 +6,7 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
+from progressive.code._source import LINES_BEFORE
 from progressive.code.runtime import Failed, FailureKind, Finished, Program
 from tests.progressive.code.programs import Recorder, echo, failed, finished, sandbox, stuck
 from tool_runtime import RuntimeCode, ToolFailure, ToolResult, ToolSuccess
@@ -394,9 +395,11 @@ async def test_a_syntax_error_names_its_line(text: str, message: str) -> None:
 
 
 async def test_an_error_in_executed_text_is_at_the_line_that_executes_it() -> None:
+    # The number of the line there is that of the first one here.
+    call = f'exec("\\n" * {LINES_BEFORE} + "1 / 0")'
     async with sandbox() as code:
-        ended = await failed(code, 'x = 1\nexec("\\n" * 300 + "1 / 0")')
-    assert ended.message == 'line 2, `exec("\\n" * 300 + "1 / 0")`: ZeroDivisionError: division by zero'
+        ended = await failed(code, f"x = 1\n{call}")
+    assert ended.message == f"line 2, `{call}`: ZeroDivisionError: division by zero"
 
 
 async def test_what_was_printed_before_a_failure_comes_with_it() -> None:
