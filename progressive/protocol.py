@@ -25,7 +25,7 @@ _SECTION_ORDER: Final = 100
 _FIND: Final = """\
 ## Tools that are not declared
 
-More tools are available than are declared here.
+There may be more tools than are declared here.
 
 1. `search_tools` lists their names with a short description, or ranks them by the words of a query. If nothing matches, the list is complete.
 2. `describe_tools` returns the full description and the exact schemas of those you intend to use."""  # noqa: E501
@@ -36,7 +36,7 @@ _CALL: Final = {
     Mode.CODE: """\
 3. In a later `run_code` program call it: `await tools["exact-name"](arguments)`. Search and describe are called in the same way; only `run_code` is called directly.""",  # noqa: E501
     Mode.BOTH: """\
-3. In a later step call the tool by its exact name, or in a `run_code` program as `await tools["exact-name"](arguments)`.""",  # noqa: E501
+3. In a later step call it in a `run_code` program: `await tools["exact-name"](arguments)`. Once it is declared, a direct call by its exact name does as well.""",  # noqa: E501
 }
 
 _FAIL: Final = "The list can change at any time: a call of a tool that is gone fails and says so."
