@@ -87,7 +87,7 @@ Wrapper: TypeAlias = Callable[[Invocation, Proceed], Awaitable[JsonValue | ToolR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A finished call, refused ones included.
+    """A call that ended, refused and cancelled ones included.
 
     Attributes:
         call_id: Id of the call.

@@ -94,11 +94,16 @@ class Pipeline:
         self._context = context
 
     async def run(self, submission: Submission, abort: AbortSignal | None) -> ToolResult:
-        """Run one call to its result and show that to the observers."""
+        """Run one call to its result and show that to the observers, who hear of a call that was cancelled too."""
         started_s = time.perf_counter()
-        result = await self._abortable(submission, abort)
-        if self._hooks.observers:
-            self._observe(submission, result, elapsed_s=time.perf_counter() - started_s)
+        try:
+            result = await self._abortable(submission, abort)
+        except anyio.get_cancelled_exc_class():
+            # Nobody waits for the result any more, but what was done stays.
+            message = f"{submission.shown_name}: cancelled while it ran; it may have taken effect"
+            self._observe(submission, ToolFailure(RuntimeCode.ABORTED.value, message), started_s=started_s)
+            raise
+        self._observe(submission, result, started_s=started_s)
         return result
 
     def admit(self, submission: Submission) -> tuple[Tool[Any], Any, bytes]:
@@ -207,7 +212,9 @@ class Pipeline:
             proceed = partial(wrapper, invocation, proceed)
         return await proceed()
 
-    def _observe(self, submission: Submission, result: ToolResult, *, elapsed_s: float) -> None:
+    def _observe(self, submission: Submission, result: ToolResult, *, started_s: float) -> None:
+        if not self._hooks.observers:
+            return
         observation = Observation(
             call_id=submission.call_id,
             parent_id=submission.parent_id,
@@ -215,7 +222,7 @@ class Pipeline:
             scope=submission.scope,
             owner=submission.owner,
             code=result.code if isinstance(result, ToolFailure) else None,
-            elapsed_s=elapsed_s,
+            elapsed_s=time.perf_counter() - started_s,
             _payload=submission.payload,
             _result=result,
         )

@@ -46,9 +46,15 @@ class Waits:
         self._bytes_left = bytes_max
         self._bytes_ended = 0
         self._made: list[tuple[int, str, bytes]] = []
+        self._unfailed = 0
         self._sleeps_until_s: dict[int, float] = {}
         self._answers: dict[int, str | None] = {}
         self._changed = anyio.Event()
+
+    @property
+    def may_have_effect(self) -> bool:
+        """Whether a call was started that did not fail, or not yet."""
+        return self._unfailed > 0
 
     def make(self, number: int, name: str, arguments: bytes) -> None:
         """Note a call, with its arguments as JSON text; any one thread may do that, and `sleep`.
@@ -78,6 +84,7 @@ class Waits:
         self._bytes_ended = 0
         for made in self._made:
             tasks.start_soon(self._run, *made)
+            self._unfailed += 1
         self._made.clear()
 
     async def answers(self, wanted: set[int]) -> dict[int, str | None]:
@@ -111,6 +118,8 @@ class Waits:
             result: ToolResult = ToolFailure(RuntimeCode.INVALID_ARGS, f"arguments: {error}")
         else:
             result = await self._call(name, arguments)
+        if isinstance(result, ToolFailure):
+            self._unfailed -= 1
         self._answers[number] = _answer(result)
         self._bytes_ended += _size_bytes(name, payload)
         self._changed.set()

@@ -28,6 +28,7 @@ from pydantic_monty import (
     SyncSnapshot,
 )
 
+from progressive.code._advice import advised
 from progressive.code._calls import SLEEP_S_MAX, CallsLimitError, HeldLimitError, Waits
 from progressive.code._faults import ProgramText, one_line, text_fault
 from progressive.code._printed import Printed
@@ -127,7 +128,7 @@ class _Sandbox:
                     return fault
             async with self._worker(self._options.memory_bytes_max) as worker:
                 return await _Run(worker, program.code, call, printed, self._options).ended()
-        return Failed(FailureKind.TIMEOUT, _over_time(self._options), printed.text)
+        return Failed(FailureKind.TIMEOUT, f"{_over_time(self._options)}{_EFFECTS}", printed.text)
 
     @asynccontextmanager
     async def _worker(self, memory_bytes_max: int, *, stubs: str | None = None) -> AsyncGenerator[Worker[MontySession]]:
@@ -186,7 +187,7 @@ class _Run:
         return outcome[0]
 
     def _failed(self, kind: FailureKind, message: str) -> Failed:
-        return Failed(kind, message, self._printed.text)
+        return Failed(kind, f"{message}{_EFFECTS}" if self._waits.may_have_effect else message, self._printed.text)
 
     async def _outcome(self, nested: TaskGroup) -> Finished | Failed:
         try:
@@ -199,7 +200,8 @@ class _Run:
             return self._failed(FailureKind.MEMORY_LIMIT, _over_memory(self._options))
         except CallsLimitError:
             most = self._options.calls_max
-            return self._failed(FailureKind.CALLS_LIMIT, f"it made more than {most} tool calls, which is the most")
+            message = f"it made more than {most} tool calls, which is the most; do the rest in another program"
+            return self._failed(FailureKind.CALLS_LIMIT, message)
 
     async def _ended_with(self, nested: TaskGroup) -> object:
         """Return what the whole text gives in the end."""
@@ -268,7 +270,7 @@ class _Run:
     def _finished(self, output: object) -> Finished | Failed:
         match output:
             case [str(), str(fault), int()]:
-                return self._failed(FailureKind.INVALID_OUTPUT, f"{one_line(fault)}; return plain JSON")
+                return self._failed(FailureKind.INVALID_OUTPUT, f"{advised(one_line(fault))}; return plain JSON")
             case [str(text), None, int(unawaited)] if unawaited <= _UNAWAITED_MAX:
                 if len(text.encode()) > self._printed.bytes_left:
                     return self._over_output_limit()
@@ -313,7 +315,7 @@ class _Run:
             kind, message = FailureKind.MEMORY_LIMIT, _over_memory(self._options)
         else:
             name = "ToolCallError" if type(inner).__name__ == TOOL_CALL_ERROR else type(inner).__name__
-            message = f"{name}: {message}" if message else name
+            message = advised(f"{name}: {message}" if message else name)
         return self._failed(kind, self._text.located(message, _program_lines(error)))
 
 
@@ -323,7 +325,8 @@ _TIME_IS_OVER: Final = "feed time limit exceeded"
 _MEMORY_IS_FULL: Final = ("memory limit exceeded", "the worker exceeded its memory limit")
 _EXECUTED: Final = "<string>"
 _NOT_JSON: Final = "the returned value did not arrive as JSON"
-_CRASHED: Final = "the process that ran it ended unexpectedly; calls that it had made may have taken effect"
+_CRASHED: Final = "the process that ran it ended unexpectedly"
+_EFFECTS: Final = "; calls that it had made may have taken effect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +345,7 @@ def _sandbox_call() -> None:
 
 
 def _over_time(options: CodeOptions) -> str:
-    return f"it did not end within {options.timeout_s:g} s; calls that it had made may have taken effect"
+    return f"it did not end within {options.timeout_s:g} s"
 
 
 def _over_memory(options: CodeOptions) -> str:

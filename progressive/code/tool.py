@@ -115,8 +115,8 @@ def _description(options: CodeOptions) -> str:
     return (
         "Run a Python program that calls tools and return what it printed and returned. The program is the body of an "
         "async function: use `await`, and `return` a JSON value. Each run starts afresh, without files, network or "
-        "packages. Calls overlap with `await asyncio.gather(...)`; `asyncio` is imported. Not supported: class "
-        "inheritance, generators, `async with`, `async for`, `del`, keywords of `gather`. "
+        "packages. Calls overlap with `await asyncio.gather(...)`; `asyncio` is imported, with `gather` and `sleep` "
+        "alone. Not supported: class inheritance, generators, `async with`, `async for`, `del`, keywords of `gather`. "
         f"At most {options.timeout_s:g} s, {options.calls_max} calls and {options.output_bytes_max} bytes of output."
     )
 

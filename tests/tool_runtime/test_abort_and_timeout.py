@@ -107,6 +107,18 @@ async def test_a_call_aborted_while_it_runs_is_cancelled_and_comes_back() -> Non
     assert waiting.cancelled
 
 
+async def test_observers_hear_of_a_call_that_was_cancelled_from_around_it() -> None:
+    waiting, runtime, seen = Waiting(), ToolRuntime(), list[tuple[str, str | None]]()
+    runtime.register(echo_tool(execute=waiting.body))
+    runtime.add_observer(lambda observation: seen.append((observation.name, observation.code)))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runtime.execute, call())
+        await waiting.started.wait()
+        assert seen == []
+        tasks.cancel_scope.cancel()
+    assert seen == [("echo", "ABORTED")]
+
+
 async def test_a_call_waiting_for_approval_can_be_aborted() -> None:
     asked, runtime, signal, results = anyio.Event(), ToolRuntime(), AbortSignal(), list[ToolResult]()
     runtime.register(echo_tool())

@@ -422,3 +422,17 @@ async def test_the_loop_goes_on_while_a_program_computes() -> None:
             ticks += 1
     assert (await running).code == FailureKind.TIMEOUT
     assert ticks > 10
+
+
+async def test_a_call_that_is_cut_off_by_the_end_of_its_program_is_observed() -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    async def wait(_arguments: JsonObject, _context: ToolContext) -> JsonValue:
+        await anyio.sleep_forever()
+        return None
+
+    async with bench(tool("wait", wait), timeout_s=0.3) as made:
+        made.runtime.add_observer(lambda observation: seen.append((observation.name, observation.code)))
+        failure = await made.failure("await tools.wait({})")
+    assert failure.code == FailureKind.TIMEOUT
+    assert seen == [("wait", "ABORTED"), ("run_code", FailureKind.TIMEOUT)]

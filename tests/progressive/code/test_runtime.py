@@ -129,6 +129,43 @@ async def test_a_name_that_is_no_text_is_refused() -> None:
     assert ended.message == "line 1, `await tools[1]({})`: TypeError: the name of a tool is a string"
 
 
+@pytest.mark.parametrize(
+    ("program", "advice"),
+    [
+        ("return tools.read({})", "a tool call needs `await`; return plain JSON"),
+        ("return tools.read({})['x']", "a tool call needs `await`"),
+        ("open('a.txt')", "a program has no files of its own; call the tools"),
+        ("import requests", "there are no packages, and only a part of the standard library"),
+        ("await asyncio.wait_for(tools.read({}), 1)", "of asyncio there are gather and sleep"),
+    ],
+)
+async def test_a_mistake_that_is_often_made_is_told_with_what_to_do(program: str, advice: str) -> None:
+    async with sandbox() as code:
+        ended = await failed(code, program)
+    assert ended.message.endswith(f"; {advice}")
+
+
+@pytest.mark.parametrize(
+    ("program", "is_told"),
+    [
+        ("await tools.read({})\n1 / 0", True),
+        ("await tools.read({})\nreturn {1}", True),
+        ("1 / 0", False),
+        ("try:\n    await tools.fail({})\nexcept ToolCallError:\n    1 / 0", False),
+        ("try:\n    await asyncio.gather(tools.fail({}), tools.read({}))\nfinally:\n    1 / 0", True),
+    ],
+)
+async def test_a_program_that_fails_after_a_call_that_did_not_says_that_it_may_have_taken_effect(
+    program: str, *, is_told: bool
+) -> None:
+    async def answers(name: str, arguments: JsonValue) -> ToolResult:
+        return await (fails if name == "fail" else echo)(name, arguments)
+
+    async with sandbox() as code:
+        ended = await failed(code, program, answers)
+    assert ended.message.endswith("; calls that it had made may have taken effect") is is_told
+
+
 @pytest.mark.parametrize("call", ['tools.read(path="a")', "tools.read()", 'tools.read("a", "b")'])
 async def test_arguments_that_are_no_single_dictionary_are_shown_the_right_call(call: str) -> None:
     async with sandbox() as code:
