@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,13 @@ from seamfs.cli import main
 from seamfs.config import BadSettingError, load_settings
 from tests.seamfs.mounted import STABLE, TOOLBOX, meta_of, text_of, toolbox_over_http, until
 from tests.seamfs.processes import TIMEOUT_S, HttpServer, command, environment, http_server
+from tests.support.processes import children, command_of, cpu_ticks, is_running
 
 BOX = f"box={shlex.join(TOOLBOX)}"
 LISTED = {"code": ["run_code"], "both": ["describe_tools", "edit", "read", "run_code", "search_tools", "write"]}
 INSPECTOR_TIMEOUT_S = 100
+READY_TICKS = 8
+"""Hundredths of a second that a process of the sandbox has computed at most when it is ready; it takes one."""
 EDIT_THREE = """
 import asyncio
 plan = await tools["read"]({"file_path": "plan.txt"})
@@ -77,32 +80,13 @@ def returned(result: CallToolResult) -> Any:
     return meta_of(result)["seamfs/value"]["value"]
 
 
-def children(pid: int) -> Iterator[int]:
-    """Yield the processes that a process started and that still run."""
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        yield from map(int, file.read_text().split())
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def has_loaded_sandbox(pid: int) -> bool:
     return "pydantic_monty" in Path(f"/proc/{pid}/maps").read_text()
 
 
 def busy_sandbox(pid: int) -> list[int]:
     """Return the processes of programs that have computed for some time, of those that a server has started."""
-
-    def is_busy(child: int) -> bool:
-        name, _, rest = Path(f"/proc/{child}/stat").read_text().rpartition(")")
-        used = rest.split()[11:13]
-        return "monty" in name and sum(map(int, used)) > 8  # hundredths of a second; being ready takes one
-
-    return [child for child in children(pid) if is_busy(child)]
+    return [child for child in children(pid) if command_of(child) == "monty" and cpu_ticks(child) > READY_TICKS]
 
 
 def write_files(root: Path) -> None:

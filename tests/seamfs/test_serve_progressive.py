@@ -15,6 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from seamfs.cli import main
 from tests.seamfs.mounted import STABLE, TOOLBOX, invoke, text_of, toolbox_over_http, until
 from tests.seamfs.processes import TIMEOUT_S, command, environment, http_server
+from tests.support.processes import is_running
 
 BOX = f"box={shlex.join(TOOLBOX)}"
 SILENT = f"silent={sys.executable} -c 'import time; time.sleep(600)'"
@@ -35,13 +36,6 @@ async def connected(client: Client, server: str) -> None:
     with anyio.fail_after(TIMEOUT_S):
         while (await invoke(client, f"mcp__{server}__pid")).is_error:  # noqa: ASYNC110 - another process connects
             await anyio.sleep(0.1)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.anyio

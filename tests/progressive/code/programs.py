@@ -14,6 +14,7 @@ from progressive.code.monty import open_monty
 from progressive.code.options import CodeOptions
 from progressive.code.runtime import CodeRuntime, Failed, Finished, Program
 from progressive.code.tool import run_code_tool
+from tests.support.processes import children, command_of
 from tool_runtime import (
     JsonObject,
     ScopeId,
@@ -137,10 +138,9 @@ async def bench(*tools: Tool[Any], runtime: ToolRuntime | None = None, **options
         yield Bench(runtime, code)
 
 
-def children() -> set[int]:
-    """Return the processes that this one has started, those of all its threads."""
-    tasks = Path("/proc/self/task")
-    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+def interpreters() -> set[int]:
+    """Return the interpreters that this process has started; servers of other tests may be its children too."""
+    return {pid for pid in children() if command_of(pid) == "monty"}
 
 
 def open_files() -> int:

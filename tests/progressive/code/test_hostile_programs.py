@@ -14,10 +14,10 @@ from progressive.code.runtime import CodeRuntime, Failed, FailureKind, Finished,
 from tests.progressive.code.programs import (
     MIB,
     Recorder,
-    children,
     echo,
     failed,
     finished,
+    interpreters,
     open_files,
     sandbox,
     stuck,
@@ -212,9 +212,9 @@ CRASHED: Final = Failed(
 
 @pytest.mark.parametrize("text", ["await tools.read({})\nwhile True: pass", "await tools.read({})\nreturn 1"])
 async def test_a_process_that_is_killed_is_replaced(text: str) -> None:
-    before = children()
+    before = interpreters()
     async with sandbox(timeout_s=60, workers_max=1) as code:
-        (first,) = children() - before
+        (first,) = interpreters() - before
 
         async def call(name: str, arguments: JsonValue) -> ToolResult:
             os.kill(first, signal.SIGKILL)
@@ -223,12 +223,12 @@ async def test_a_process_that_is_killed_is_replaced(text: str) -> None:
         with anyio.fail_after(10):
             assert await code.run(Program(text), call) == CRASHED
         assert await is_healthy(code)
-        (second,) = children() - before
+        (second,) = interpreters() - before
     assert second != first
 
 
 async def test_a_process_that_is_killed_while_it_computes_is_replaced() -> None:
-    before = children()
+    before = interpreters()
     computes = anyio.Event()
     ended: list[Finished | Failed] = []
 
@@ -246,18 +246,18 @@ async def test_a_process_that_is_killed_while_it_computes_is_replaced() -> None:
                 tasks.start_soon(run)
                 await computes.wait()
                 await anyio.wait_all_tasks_blocked()
-                os.kill((children() - before).pop(), signal.SIGKILL)
+                os.kill((interpreters() - before).pop(), signal.SIGKILL)
         assert await is_healthy(code)
     assert ended == [CRASHED]
 
 
 async def test_processes_that_died_while_nobody_used_them_are_replaced() -> None:
-    before = children()
+    before = interpreters()
     async with sandbox(workers_max=2) as code:
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
                 tasks.start_soon(finished, code, "import asyncio\nawait asyncio.sleep(0.05)")
-        for pid in children() - before:
+        for pid in interpreters() - before:
             os.kill(pid, signal.SIGKILL)
         for _ in range(3):
             assert await is_healthy(code)
@@ -324,11 +324,11 @@ async def leaves_nothing(rounds: Callable[[], Awaitable[None]]) -> None:
     """Check that as many processes, files and threads are there after many rounds as after the first."""
     await rounds()
     gc.collect()
-    before = (len(children()), open_files(), threads())
+    before = (len(interpreters()), open_files(), threads())
     for _ in range(ROUNDS):
         await rounds()
     gc.collect()
-    after = (len(children()), open_files(), threads())
+    after = (len(interpreters()), open_files(), threads())
     assert after[0] == before[0]
     assert after[1] <= before[1]
     # A thread that waits for work is kept for a while; no round may add one.
@@ -367,7 +367,7 @@ async def test_opening_and_closing_leaves_nothing() -> None:
             assert await is_healthy(code)
 
     await leaves_nothing(rounds)
-    assert children() == set()
+    assert interpreters() == set()
 
 
 async def test_many_programs_of_all_kinds_at_once_end_each_in_its_own_way() -> None:

@@ -15,7 +15,7 @@ from pydantic import JsonValue, SecretStr
 from progressive.gateway import Gateway, GatewayOptions, Mount, MountStatus, StdioMount
 from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSuccess
 
-__all__ = ["RawServer", "World", "definition", "is_running", "opened", "until"]
+__all__ = ["RawServer", "World", "definition", "opened", "until"]
 
 SERVERS = Path(__file__).parent / "servers"
 WAIT_S = 20.0
@@ -39,14 +39,6 @@ async def until(condition: Callable[[], bool], *, timeout_s: float = WAIT_S) -> 
     with anyio.fail_after(timeout_s):
         while not condition():  # noqa: ASYNC110 - conditions of files, processes and counters have no event
             await anyio.sleep(0.005)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 class RawServer:

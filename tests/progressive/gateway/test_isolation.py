@@ -15,7 +15,8 @@ import pytest
 
 from progressive.gateway import HttpMount, StdioMount
 from tests.progressive.gateway.raw_http import Answer, Asked, RawHttp, legacy
-from tests.progressive.gateway.support import RawServer, definition, is_running, opened, until
+from tests.progressive.gateway.support import RawServer, definition, opened, until
+from tests.support.processes import children, is_running
 
 pytestmark = pytest.mark.anyio
 
@@ -24,10 +25,9 @@ RECONNECTS = 100
 
 def census() -> dict[str, int]:
     gc.collect()
-    tasks = Path("/proc/self/task")
     return {
         "descriptors": len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - pathlib would hold one more open
-        "children": sum(len((task / "children").read_text().split()) for task in tasks.iterdir()),
+        "children": len(children()),
         "tasks": len(anyio.get_running_tasks()),
         "threads": threading.active_count(),
     }

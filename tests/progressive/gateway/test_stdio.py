@@ -12,7 +12,8 @@ import pytest
 from pydantic import SecretStr
 
 from progressive.gateway import Gateway, GatewayOptions, StdioMount
-from tests.progressive.gateway.support import SERVERS, RawServer, definition, is_running, opened, until
+from tests.progressive.gateway.support import SERVERS, RawServer, definition, opened, until
+from tests.support.processes import is_running
 from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure, ToolRuntime, ToolSuccess
 
 pytestmark = pytest.mark.anyio
