@@ -139,7 +139,7 @@ async def bench(*tools: Tool[Any], runtime: ToolRuntime | None = None, **options
 
 
 def interpreters() -> set[int]:
-    """Return the interpreters that this process has started; servers of other tests may be its children too."""
+    """Return the interpreters that this process has started, once they have their name; other tests start servers."""
     return {pid for pid in children() if command_of(pid) == "monty"}
 
 

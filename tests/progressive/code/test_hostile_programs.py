@@ -23,6 +23,7 @@ from tests.progressive.code.programs import (
     stuck,
     threads,
 )
+from tests.support.processes import children
 from tool_runtime import ToolFailure, ToolResult, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -212,9 +213,9 @@ CRASHED: Final = Failed(
 
 @pytest.mark.parametrize("text", ["await tools.read({})\nwhile True: pass", "await tools.read({})\nreturn 1"])
 async def test_a_process_that_is_killed_is_replaced(text: str) -> None:
-    before = interpreters()
+    before = children()
     async with sandbox(timeout_s=60, workers_max=1) as code:
-        (first,) = interpreters() - before
+        (first,) = children() - before
 
         async def call(name: str, arguments: JsonValue) -> ToolResult:
             os.kill(first, signal.SIGKILL)
@@ -223,12 +224,12 @@ async def test_a_process_that_is_killed_is_replaced(text: str) -> None:
         with anyio.fail_after(10):
             assert await code.run(Program(text), call) == CRASHED
         assert await is_healthy(code)
-        (second,) = interpreters() - before
+        (second,) = children() - before
     assert second != first
 
 
 async def test_a_process_that_is_killed_while_it_computes_is_replaced() -> None:
-    before = interpreters()
+    before = children()
     computes = anyio.Event()
     ended: list[Finished | Failed] = []
 
@@ -246,18 +247,18 @@ async def test_a_process_that_is_killed_while_it_computes_is_replaced() -> None:
                 tasks.start_soon(run)
                 await computes.wait()
                 await anyio.wait_all_tasks_blocked()
-                os.kill((interpreters() - before).pop(), signal.SIGKILL)
+                os.kill((children() - before).pop(), signal.SIGKILL)
         assert await is_healthy(code)
     assert ended == [CRASHED]
 
 
 async def test_processes_that_died_while_nobody_used_them_are_replaced() -> None:
-    before = interpreters()
+    before = children()
     async with sandbox(workers_max=2) as code:
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
                 tasks.start_soon(finished, code, "import asyncio\nawait asyncio.sleep(0.05)")
-        for pid in interpreters() - before:
+        for pid in children() - before:
             os.kill(pid, signal.SIGKILL)
         for _ in range(3):
             assert await is_healthy(code)
@@ -320,19 +321,27 @@ async def test_calls_that_nobody_waits_for_any_more_are_cancelled() -> None:
     assert calls.cancelled == 1
 
 
-async def leaves_nothing(rounds: Callable[[], Awaitable[None]]) -> None:
-    """Check that as many processes, files and threads are there after many rounds as after the first."""
-    await rounds()
+def census() -> dict[str, int]:
     gc.collect()
-    before = (len(interpreters()), open_files(), threads())
+    return {"processes": len(interpreters()), "files": open_files(), "threads": threads()}
+
+
+async def leaves_nothing(rounds: Callable[[], Awaitable[None]]) -> None:
+    """Check that no more processes, files and threads are there after many rounds than after the first."""
+    await rounds()
+    # A thread that waits for work is kept for a while; no round may add one.
+    allowed = {what: count + (2 if what == "threads" else 0) for what, count in census().items()}
     for _ in range(ROUNDS):
         await rounds()
-    gc.collect()
-    after = (len(interpreters()), open_files(), threads())
-    assert after[0] == before[0]
-    assert after[1] <= before[1]
-    # A thread that waits for work is kept for a while; no round may add one.
-    assert after[2] <= before[2] + 2
+
+    def excess() -> dict[str, int]:
+        return {what: count for what, count in census().items() if count > allowed[what]}
+
+    # A process that was killed may be there for a moment, and one that is new have the name of ours.
+    with anyio.move_on_after(5):
+        while excess():  # noqa: ASYNC110 - processes and threads have no event
+            await anyio.sleep(0.005)
+    assert excess() == {}
 
 
 @pytest.mark.parametrize(
@@ -367,7 +376,7 @@ async def test_opening_and_closing_leaves_nothing() -> None:
             assert await is_healthy(code)
 
     await leaves_nothing(rounds)
-    assert interpreters() == set()
+    assert interpreters() == set()  # they are waited for when the sandbox is closed
 
 
 async def test_many_programs_of_all_kinds_at_once_end_each_in_its_own_way() -> None:

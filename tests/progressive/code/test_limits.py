@@ -8,7 +8,8 @@ from pydantic import JsonValue, ValidationError
 
 from progressive.code.options import CodeOptions
 from progressive.code.runtime import CodeRuntime, Failed, FailureKind, Program
-from tests.progressive.code.programs import MIB, Recorder, echo, failed, finished, interpreters, sandbox
+from tests.progressive.code.programs import MIB, Recorder, echo, failed, finished, sandbox
+from tests.support.processes import children
 from tool_runtime import ToolResult, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -86,11 +87,11 @@ async def test_time_is_over_whatever_a_program_catches(body: str) -> None:
 
 
 async def test_a_program_that_only_computes_does_not_take_its_process_with_it() -> None:
-    before = interpreters()
+    before = children()
     async with sandbox(timeout_s=0.2, workers_max=1) as code:
-        processes = interpreters() - before
+        processes = children() - before
         assert (await failed(code, "while True: pass")).kind is FailureKind.TIMEOUT
-        assert interpreters() - before == processes
+        assert children() - before == processes
 
 
 async def test_time_is_that_of_the_clock_on_the_wall() -> None:
