@@ -1,6 +1,7 @@
 """Text files over any backend: the one place where lock, guard, text and edit come together."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
@@ -46,6 +47,8 @@ from fs_core.types import (
     IfAbsent,
     IfVersion,
     Listing,
+    Note,
+    NoteKind,
     Snapshot,
     Target,
     Version,
@@ -121,13 +124,14 @@ class BackedFileSystem:
             NotText: with the offset of the first offence. The owner may replace the file all the same.
             OutOfRange: the window starts after the last line. Nothing is recorded.
             StaleVersion: the file kept changing while it was read.
+            FsError: from the store of observations. A page whose reading is not remembered would send its reader
+                from a change that is refused to a read that does not help, and back.
         """
-        seen_before = policy.observed(target.key)
+        seen_before = await policy.observed(target.key)
         try:
             result, version, size_bytes = await self._scan(target, window)
         except NotFound as error:
-            if policy.observed(target.key) == seen_before:
-                policy.record(target.key, Absent())
+            await policy.replace(target.key, seen_before, Absent())
             raise await self._with_near_names(error, target) from error
         except NotRegularFile as error:
             raise await self._with_entries(error, target) from error
@@ -136,9 +140,8 @@ class BackedFileSystem:
             count = "1 line" if result.total_lines == 1 else f"{result.total_lines} lines"
             reason = f"has {count}; line {window.first_line} is past the end"
             raise OutOfRange(reason, path=target.display_path, operation="read")
-        if policy.observed(target.key) == seen_before:
-            # Else the owner's own write or a later read finished first and knows the newer version.
-            policy.record(target.key, Present(version, is_text=is_text))
+        # Unless the owner's own write or a later read finished first: that one knows the newer version.
+        await policy.replace(target.key, seen_before, Present(version, is_text=is_text))
         if not is_text:
             raise await _not_text(result, size_bytes, target, "read")
         return PageRead(target=target, page=result, version=version)
@@ -155,8 +158,7 @@ class BackedFileSystem:
         data = self._encode(content, target, "write")
         async with self._locks.hold(target.key):
             condition, before = await self._write_condition(target, policy)
-            receipt = await self._publish_new(target, data, condition)
-            policy.record(target.key, Present(receipt.version))
+            receipt = await _remembered(await self._publish_new(target, data, condition), target, policy)
         self._contents.put(receipt.version.digest, data)
         diff, notes = await _described(len(data), lambda: describe_write(before, data, receipt, target))
         return Written(
@@ -194,7 +196,7 @@ class BackedFileSystem:
                     if seen is not None or attempt == ATTEMPTS_MAX - 1:
                         raise
                 else:
-                    policy.record(target.key, Present(receipt.version))
+                    receipt = await _remembered(receipt, target, policy)
                     self._contents.put(receipt.version.digest, spliced.data)
                     describe = partial(edited, target, before.data, spliced, receipt)
                     return await _described(len(before.data), describe)
@@ -255,7 +257,7 @@ class BackedFileSystem:
         """Return what the write has to hold against the store, and the old content where it is at hand."""
         if not policy.requires_observation:
             return Always(), await self._if_present(target)
-        seen = policy.observed(target.key)
+        seen = await policy.observed(target.key)
         if not isinstance(seen, Present):
             return IfAbsent(), None
         current, version = await self._current(target, seen)
@@ -293,7 +295,7 @@ class BackedFileSystem:
         """Return what the owner has seen, `None` if that does not matter, or refuse."""
         if not policy.requires_observation:
             return None
-        seen = policy.observed(target.key)
+        seen = await policy.observed(target.key)
         if isinstance(seen, Present):
             if seen.is_text:
                 return seen
@@ -352,6 +354,17 @@ def _ignore(data: bytes) -> None:
 
 async def _inline_or_thread(size_bytes: int, work: Callable[[], T]) -> T:
     return work() if size_bytes <= INLINE_BYTES_MAX else await to_thread.run_sync(work)
+
+
+async def _remembered(receipt: WriteReceipt, target: Target, policy: ObservationPolicy) -> WriteReceipt:
+    """Record a change that has been published; nothing that happens here undoes it, so it is noted on the receipt."""
+    with CancelScope(shield=True):
+        try:
+            await policy.record(target.key, Present(receipt.version))
+        except FsError as error:
+            detail = f"not remembered for this session ({error}); read the file again before the next change"
+            return replace(receipt, notes=(*receipt.notes, Note(NoteKind.OBSERVATION_NOT_KEPT, detail)))
+    return receipt
 
 
 async def _described(size_bytes: int, work: Callable[[], T]) -> T:

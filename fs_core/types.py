@@ -149,6 +149,7 @@ class NoteKind(StrEnum):
     UNSAFE_WRITE = "unsafe_write"
     LINE_ENDINGS_CHANGED = "line_endings_changed"
     BYTE_ORDER_MARK_CHANGED = "byte_order_mark_changed"
+    OBSERVATION_NOT_KEPT = "observation_not_kept"
 
 
 @dataclass(frozen=True, slots=True)

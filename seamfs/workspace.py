@@ -1,11 +1,9 @@
 """The composition root: one opened store with its file system, its tools and its owners' observations."""
 
-import weakref
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Final
-from uuid import uuid4
 
 import anyio
 from pydantic import JsonValue
@@ -23,6 +21,8 @@ from tool_runtime import ToolCall, ToolResult, ToolRuntime
 __all__ = ["Workspace", "open_workspace"]
 
 CLOSE_TIMEOUT_S: Final = 15.0
+ANONYMOUS: Final = OwnerId("")
+"""The only owner in the store of a session that nobody named."""
 
 
 class Workspace:
@@ -71,19 +71,19 @@ class Workspace:
         """Return one owner's view of the files, under the policy of the settings.
 
         Sessions of the same owner share what it has seen. Without an owner the session is one of its own, and what
-        it has seen is dropped with it.
+        it has seen is kept in memory and dropped with it.
         """
         if self.settings.policy == "none":
             return FileSession(self.files, policy=Unguarded())
-        identity = OwnerId(uuid4().hex if owner is None else owner)
-        session = FileSession(self.files, policy=ReadBeforeWrite(owner=identity, store=self._observations))
         if owner is None:
-            weakref.finalize(session, self._observations.forget, identity)
-        return session
+            policy = ReadBeforeWrite(owner=ANONYMOUS, store=MemoryObservations())
+        else:
+            policy = ReadBeforeWrite(owner=OwnerId(owner), store=self._observations)
+        return FileSession(self.files, policy=policy)
 
-    def forget(self, owner: str) -> None:
+    async def forget(self, owner: str) -> None:
         """Drop what an owner has seen; it has to read again."""
-        self._observations.forget(OwnerId(owner))
+        await self._observations.forget(OwnerId(owner))
 
     async def call(self, session: FileSession, name: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
         """Run one tool for a session; whatever goes wrong is in the result."""

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.npm_servers", "tests.support.s3_servers", "tests.support.sftp_servers"]
 
-pytest.register_assert_rewrite("fs_core.testing.conformance")
+pytest.register_assert_rewrite("fs_core.testing.conformance", "fs_core.testing.observations")
 
 # The same examples in every run: what a change is told shall be about the change. `make fuzz` looks for new ones, many
 # times as many, so a property test sets no number of examples of its own.

@@ -39,8 +39,8 @@ class Seam:
     def unguarded(self) -> FileSession:
         return FileSession(self.files, policy=Unguarded())
 
-    def seen(self, path: str, owner: OwnerId = ME) -> Observation | None:
-        return self.observations.get(owner, TargetKey(path))
+    async def seen(self, path: str, owner: OwnerId = ME) -> Observation | None:
+        return await self.observations.get(owner, TargetKey(path))
 
     def put(self, path: str, data: bytes) -> None:
         self.store.make_parents(path)

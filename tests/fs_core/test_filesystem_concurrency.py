@@ -46,7 +46,7 @@ async def seam(locks: TargetLocks) -> Seam:
 async def test_giving_up_leaves_the_lock_free_and_everything_as_it_was(
     seam: Seam, locks: TargetLocks, operation: str, primitive: Primitive
 ) -> None:
-    seen = seam.seen("a.txt")
+    seen = await seam.seen("a.txt")
     block = Block(primitive, call=2 if (primitive in {"resolve", "scan"}) else 1)
     seam.backend.add(block)
     async with anyio.create_task_group() as tasks:
@@ -55,7 +55,7 @@ async def test_giving_up_leaves_the_lock_free_and_everything_as_it_was(
         tasks.cancel_scope.cancel()
     assert len(locks) == 0
     assert seam.get("a.txt") == b"one\n"
-    assert seam.seen("a.txt") is seen
+    assert await seam.seen("a.txt") is seen
     await perform(seam.session(), "edit", "a.txt")
     assert seam.get("a.txt") == b"new\n"
 

@@ -132,7 +132,7 @@ async def test_a_fault_while_looking_for_similar_names_does_no_harm(seam: Seam, 
     seam.backend.add(Fail("list", fault) if primitive == "list" else Fail("resolve", fault, call=2))
     error = await refused(seam.session(), "read", "raedme.md", NotFound)
     assert error.near_names == ()
-    assert seam.seen("raedme.md") == Absent()
+    assert await seam.seen("raedme.md") == Absent()
     assert seam.backend.pending == ()
 
 
@@ -168,7 +168,7 @@ async def test_a_fault_of_the_store_passes_and_records_nothing(seam: Seam, kind:
     fault = kind("for some reason", path="a.txt", operation="read", retryable=True)
     seam.backend.add(Fail("scan", fault))
     assert await refused(seam.session(), "read", "a.txt", kind) is fault
-    assert seam.seen("a.txt") is None
+    assert await seam.seen("a.txt") is None
 
 
 async def test_a_file_that_changes_while_it_is_read_is_read_again(seam: Seam) -> None:
@@ -185,7 +185,7 @@ async def test_a_file_that_keeps_changing_is_stale_after_bounded_attempts(seam: 
     for call in range(1, ATTEMPTS_MAX + 1):
         seam.backend.add(Fail("scan", changed(), call=call))
     await refused(seam.session(), "read", "a.txt", StaleVersion)
-    assert seam.seen("a.txt") is None
+    assert await seam.seen("a.txt") is None
     assert seam.backend.pending == ()
 
 
@@ -240,14 +240,14 @@ async def test_a_file_created_during_a_read_of_the_same_owner_stays_known(seam: 
         await block.reached.wait()
         await seam.session().write("a.txt", "one\n")
         block.release.set()
-    assert isinstance(seam.seen("a.txt"), Present)
+    assert isinstance(await seam.seen("a.txt"), Present)
 
 
 class CopyingObservations(MemoryObservations):
     """Observations that come back as other objects, as they do from another process."""
 
-    def get(self, owner: OwnerId, key: TargetKey) -> Observation | None:
-        seen = super().get(owner, key)
+    async def get(self, owner: OwnerId, key: TargetKey) -> Observation | None:
+        seen = await super().get(owner, key)
         return None if seen is None else replace(seen)
 
 
@@ -262,7 +262,7 @@ async def test_a_store_of_observations_may_hand_out_copies(seam: Seam) -> None:
     await perform(seam.session(), "edit", "a.txt")
     seam.remove("a.txt")
     await refused(seam.session(), "read", "a.txt", NotFound)
-    assert seam.seen("a.txt") == Absent()
+    assert await seam.seen("a.txt") == Absent()
 
 
 async def test_reading_does_not_wait_for_a_change_in_progress(seam: Seam) -> None:
@@ -299,4 +299,4 @@ async def test_owners_may_share_one_file_system(seam: Seam) -> None:
     seam.put("a.txt", b"one\n")
     policy = ReadBeforeWrite(owner=ME, store=seam.observations)
     await FileSession(seam.files, policy=policy).read("a.txt", Window())
-    assert isinstance(seam.seen("a.txt"), Present)
+    assert isinstance(await seam.seen("a.txt"), Present)

@@ -1,6 +1,5 @@
 import pytest
 
-from fs_core import policy
 from fs_core.policy import Absent, MemoryObservations, OwnerId, Present, ReadBeforeWrite, Unguarded
 from fs_core.types import Digest, TargetKey, Version
 
@@ -8,62 +7,28 @@ ME, OTHER = OwnerId("me"), OwnerId("other")
 KEY = TargetKey("a.txt")
 SEEN = Present(Version("1"))
 
-
-def test_what_was_never_put_is_unseen() -> None:
-    assert MemoryObservations().get(ME, KEY) is None
+pytestmark = pytest.mark.anyio
 
 
-def test_owners_and_keys_do_not_know_of_each_other() -> None:
-    observations = MemoryObservations()
-    observations.put(ME, KEY, SEEN)
-    assert observations.get(ME, KEY) == SEEN
-    assert observations.get(OTHER, KEY) is None
-    assert observations.get(ME, TargetKey("b.txt")) is None
-
-
-def test_a_later_observation_replaces_an_earlier_one() -> None:
-    observations = MemoryObservations()
-    observations.put(ME, KEY, SEEN)
-    observations.put(ME, KEY, Absent())
-    assert observations.get(ME, KEY) == Absent()
-
-
-def test_forgetting_one_owner_leaves_the_others() -> None:
-    observations = MemoryObservations()
-    observations.put(ME, KEY, SEEN)
-    observations.put(OTHER, KEY, SEEN)
-    observations.forget(ME)
-    observations.forget(OwnerId("never seen"))
-    assert observations.get(ME, KEY) is None
-    assert observations.get(OTHER, KEY) == SEEN
-
-
-def test_the_observation_that_was_put_longest_ago_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "OBSERVATIONS_PER_OWNER_MAX", 2)
-    observations = MemoryObservations()
-    first, second, third = TargetKey("1"), TargetKey("2"), TargetKey("3")
-    observations.put(ME, first, SEEN)
-    observations.put(ME, second, SEEN)
-    observations.put(ME, first, SEEN)
-    observations.put(ME, third, SEEN)
-    assert [observations.get(ME, key) for key in (first, second, third)] == [SEEN, None, SEEN]
-
-
-def test_read_before_write_keeps_what_its_owner_saw() -> None:
+async def test_read_before_write_keeps_what_its_owner_saw() -> None:
     observations = MemoryObservations()
     mine = ReadBeforeWrite(owner=ME, store=observations)
     theirs = ReadBeforeWrite(owner=OTHER, store=observations)
-    mine.record(KEY, SEEN)
+    await mine.record(KEY, SEEN)
     assert mine.requires_observation
-    assert mine.observed(KEY) == SEEN
-    assert theirs.observed(KEY) is None
+    assert await mine.observed(KEY) == SEEN
+    assert await theirs.observed(KEY) is None
+    assert not await theirs.replace(KEY, SEEN, Absent())
+    assert await mine.replace(KEY, SEEN, Absent())
+    assert await mine.observed(KEY) == Absent()
 
 
-def test_unguarded_remembers_nothing_and_requires_nothing() -> None:
+async def test_unguarded_remembers_nothing_and_requires_nothing() -> None:
     unguarded = Unguarded()
-    unguarded.record(KEY, SEEN)
+    await unguarded.record(KEY, SEEN)
+    assert await unguarded.replace(KEY, None, SEEN)
     assert not unguarded.requires_observation
-    assert unguarded.observed(KEY) is None
+    assert await unguarded.observed(KEY) is None
 
 
 ONE, TWO = Digest("1"), Digest("2")

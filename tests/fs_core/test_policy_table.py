@@ -123,7 +123,7 @@ async def test_a_row_of_the_table(
         assert error.path == PATH
     assert seam.get(PATH) == content
     expected = {"nothing": type(None), "absent": Absent, "present": Present}[known]
-    assert isinstance(seam.seen(PATH), expected)
+    assert isinstance(await seam.seen(PATH), expected)
 
 
 @pytest.mark.parametrize("state", [unseen_file, absent_but_appeared, present_but_changed, present_but_deleted])
@@ -188,7 +188,7 @@ async def test_a_window_past_the_end_records_nothing(seam: Seam) -> None:
     seam.put(PATH, b"one\n")
     with pytest.raises(OutOfRange):
         await seam.session().read(PATH, Window(first_line=2))
-    assert seam.seen(PATH) is None
+    assert await seam.seen(PATH) is None
     await refused(seam.session(), "write", PATH, NotObserved)
 
 
@@ -202,7 +202,7 @@ async def test_a_window_past_the_end_does_not_refresh_what_was_seen(seam: Seam) 
 async def test_reading_a_directory_records_nothing(seam: Seam) -> None:
     seam.make_directory("sub")
     await refused(seam.session(), "read", "sub", NotRegularFile)
-    assert seam.seen("sub") is None
+    assert await seam.seen("sub") is None
     await refused(seam.session(), "write", "sub", NotRegularFile)
     await refused(seam.session(), "edit", "sub", NotObserved)
 
@@ -236,7 +236,7 @@ async def test_what_one_owner_saw_does_not_authorise_another(seam: Seam) -> None
     await present(seam)
     for operation in ("write", "edit"):
         await refused(seam.session(OTHER), operation, PATH, NotObserved)
-    assert seam.seen(PATH, OTHER) is None
+    assert await seam.seen(PATH, OTHER) is None
     await perform(seam.session(ME), "edit", PATH)
 
 

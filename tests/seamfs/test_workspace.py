@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -45,35 +46,25 @@ async def test_a_forgotten_owner_has_to_read_again(root: Path) -> None:
     async with open_workspace(str(root)) as workspace:
         session = workspace.session("ann")
         await session.read("a.txt", WINDOW)
-        workspace.forget("ann")
+        await workspace.forget("ann")
         with pytest.raises(NotObserved):
             await session.write("a.txt", "two\n")
 
 
-class CountedObservations(MemoryObservations):
-    def __init__(self) -> None:
-        super().__init__()
-        self.owners: set[OwnerId] = set()
-
-    def put(self, owner: OwnerId, key: TargetKey, observation: Observation) -> None:
-        super().put(owner, key, observation)
-        self.owners.add(owner)
-
-    def forget(self, owner: OwnerId) -> None:
-        super().forget(owner)
-        self.owners.discard(owner)
+class NothingToKeep(MemoryObservations):
+    async def replace(self, owner: OwnerId, key: TargetKey, seen: Observation | None, observation: Observation) -> bool:
+        raise AssertionError(f"{owner!r} saw {observation} of {key} after {seen}")
 
 
-async def test_what_an_unnamed_session_has_seen_goes_with_it(root: Path) -> None:
+async def test_what_an_unnamed_session_has_seen_is_kept_nowhere_else(root: Path) -> None:
     (root / "a.txt").write_text("one\n")
-    observations = CountedObservations()
-    async with open_workspace(str(root), observations=observations) as workspace:
+    async with open_workspace(str(root), observations=NothingToKeep()) as workspace:
         session = workspace.session()
         await session.read("a.txt", WINDOW)
-        assert len(observations.owners) == 1
+        seen = weakref.ref(session)
         del session
         gc.collect()
-        assert not observations.owners
+        assert seen() is None
 
 
 async def test_without_a_policy_an_unread_file_is_replaced(root: Path) -> None:
