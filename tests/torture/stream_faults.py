@@ -11,7 +11,7 @@ from anyio.abc import SocketStream
 
 from tests.torture.faults import CONNECTION_ENDED, Connections, FaultPlan, Kind, Proxy, draw, owned, reset, run_proxy
 
-__all__ = ["STREAM_UNIT_BYTES", "Direction", "PlannedFault", "planned_faults", "stream_fault_proxy"]
+__all__ = ["STREAM_UNIT_BYTES", "Direction", "PlannedFault", "planned_faults", "silenced", "stream_fault_proxy"]
 
 STREAM_UNIT_BYTES: Final = 4096
 """What a probability of a plan is of; about one small operation of SFTP."""
@@ -44,6 +44,11 @@ def planned_faults(plan: FaultPlan, *, connection: int, direction: Direction) ->
         if kind is not None:
             yield PlannedFault(start + within, kind)
         start += STREAM_UNIT_BYTES
+
+
+def silenced(dice: random.Random, direction: Direction) -> tuple[Direction, ...]:
+    """Return what falls silent when bytes of `direction` are swallowed: that, or both."""
+    return dice.choice(((direction,), ("up", "down")))
 
 
 @contextmanager
@@ -145,13 +150,7 @@ class _Pair:
             case Kind.DUPLICATE:
                 await sink.send(before[-dice.randint(1, _REPEATED_BYTES_MAX) :])
             case Kind.SWALLOW:
-                self._silent.update(dice.choice(_SILENCES[direction]))
+                self._silent.update(silenced(dice, direction))
             case _:
                 return False
         return True
-
-
-_SILENCES: Final[dict[Direction, tuple[tuple[Direction, ...], ...]]] = {
-    "up": (("up",), ("up", "down")),
-    "down": (("down",), ("up", "down")),
-}
