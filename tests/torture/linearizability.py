@@ -216,7 +216,7 @@ def _explained(dead_end: _DeadEnd, events: Sequence[Event], initial: str | None)
     stuck = dead_end.stuck
     content = stuck.action.before if isinstance(stuck.action, Replace) else stuck.action.content
     makers = [event for event in events if isinstance(event.action, Replace) and event.action.after == content]
-    takers = [event for event in events if _has_replaced(event, content) and event is not stuck]
+    takers = [event for event in events if _has_replaced(event, content, by=stuck)]
     shown = _shown(content)
     if stuck.outcome is Outcome.STALE:
         reason, others = f"a change was refused as stale while {shown} stood there all the time", makers
@@ -235,8 +235,11 @@ def _explained(dead_end: _DeadEnd, events: Sequence[Event], initial: str | None)
     return Finding(f"{reason} (last possible content: {_shown(dead_end.held)})", dead_end.held, stuck, tuple(others))
 
 
-def _has_replaced(event: Event, content: str | None) -> bool:
-    return event.outcome is Outcome.DONE and isinstance(event.action, Replace) and event.action.before == content
+def _has_replaced(event: Event, content: str | None, *, by: Event) -> bool:
+    """Whether an acknowledged change other than `by` took `content` away: at any time, or for a read before it."""
+    if event is by or event.outcome is not Outcome.DONE or not isinstance(event.action, Replace):
+        return False
+    return event.action.before == content and (isinstance(by.action, Replace) or _end_ns(event) < by.begin_ns)
 
 
 def _said(event: Event) -> str:
