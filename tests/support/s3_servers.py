@@ -34,7 +34,7 @@ from fs_core.testing.harness import StoreHarness
 from fs_core.types import Target
 from seamfs.embedded.s3 import embedded_s3
 
-__all__ = ["S3Harness", "S3Server", "moto_server", "rclone_server", "seaweedfs_server", "target_of"]
+__all__ = ["S3Harness", "S3Server", "moto_server", "rclone_server", "seaweedfs", "seaweedfs_server", "target_of"]
 
 _START_TIMEOUT_S = 45.0
 
@@ -159,8 +159,14 @@ def moto_server() -> Iterator[S3Server]:
 
 @pytest.fixture(scope="session")
 def seaweedfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """SeaweedFS: a real server with authentication and atomic conditions."""
-    directory = tmp_path_factory.mktemp("seaweedfs")
+    """SeaweedFS, for the whole session."""
+    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
+        yield server
+
+
+@contextmanager
+def seaweedfs(directory: Path) -> Generator[S3Server]:
+    """Run SeaweedFS: a real server with authentication and atomic conditions."""
     base = _free_port_block()
     server = S3Server("seaweedfs", f"http://127.0.0.1:{base}", "SEAMFSTESTACCESSKEY0", secrets.token_hex(20))
     (directory / "data").mkdir()

@@ -100,11 +100,15 @@ class SftpHarness(DirectoryHarness):
 
     async def open_through(self, port: int, **overrides: Any) -> SftpBackend:
         """Open a new backend through a relay at `port`, which has the server's key."""
+        return await open_sftp(*self.through(port, **overrides))
+
+    def through(self, port: int, **overrides: Any) -> tuple[str, SftpOptions]:
+        """Return the URL and the settings that reach this root through a relay at `port`."""
         server = self.server
         known_hosts = self.directory.parent / f"known-{port}-{self.directory.name}"
         known_hosts.write_text(server.known_hosts_file.read_text().replace(f":{server.port} ", f":{port} "))
         url = server.url(self.directory).replace(f":{server.port}/", f":{port}/")
-        return await open_sftp(url, server.options(**({"known_hosts_file": known_hosts} | self.overrides | overrides)))
+        return url, server.options(**({"known_hosts_file": known_hosts} | self.overrides | overrides))
 
 
 async def target_of(backend: Backend, path: str) -> Target:
