@@ -4,8 +4,10 @@ import fcntl
 import os
 import stat
 import time
+import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -14,16 +16,29 @@ import xxhash
 from backends._workers import WorkerCall
 from fs_core.errors import Unavailable
 
-__all__ = ["BUCKETS", "ProcessLocks", "default_lock_directory", "try_flock"]
+__all__ = ["BUCKETS", "ProcessLocks", "default_lock_directory", "file_key", "take_flock"]
 
 BUCKETS: Final = 1024
 _WAIT_FIRST_S: Final = 0.000_5
 _WAIT_MAX_S: Final = 0.02
 
+_held: set[int] = set()
+"""Descriptors of the lock files that this process has open."""
+
 
 def default_lock_directory() -> Path:
     """Return the same place for every process of this user, whatever its environment says about temporary files."""
     return Path(f"/tmp/seamfs-{os.getuid()}")  # noqa: S108 - a fixed meeting point; made 0700 and checked to be ours
+
+
+def file_key(directory: int, name: str) -> str:
+    """Return what the lock of `name` in an open directory goes by.
+
+    It is the same through a bind mount and from a root above or below, and for spellings that a file system without
+    cases or with its own normal form takes for one name.
+    """
+    status = os.fstat(directory)
+    return f"{status.st_dev:x}-{status.st_ino:x}/{unicodedata.normalize('NFC', name).casefold()}"
 
 
 class ProcessLocks:
@@ -42,50 +57,108 @@ class ProcessLocks:
         """Hold the lock of `key`, in a worker thread; give the number of its lock file.
 
         Raises:
-            Unavailable: somebody else holds it for longer than the time limit, or the lock directory is not ours.
+            Unavailable: somebody else holds it for longer than the time limit, or the lock directory cannot be used.
         """
         bucket = xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogateescape")) % BUCKETS
-        fd = self._open(bucket, path)
-        try:
-            self._acquire(fd, call, path)
+        with self._opened(bucket, path) as fd:
+            take_flock(fd, timeout_s=self._timeout_s, call=call, path=path)
+            if os.fstat(fd).st_nlink:
+                os.utime(fd)  # cleaners of old temporary files leave it alone
+                yield bucket
+                return
+        # It was removed while we waited, so that the next one meets the others on a new file.
+        with self.hold(key, call=call, path=path):
             yield bucket
-        finally:
-            os.close(fd)
 
     @contextmanager
     def hold_if_free(self, bucket: int) -> Generator[bool]:
         """Hold a lock file by its number unless somebody has it; give whether it is held."""
-        fd = self._open(bucket, ".")
+        with self._opened(bucket, ".") as fd:
+            yield _try_flock(fd)
+
+    def meeting_point(self, *, path: str) -> str:
+        """Return eight hexadecimal digits that tell this lock directory from all others, also of other machines.
+
+        Raises:
+            Unavailable: the lock directory cannot be used.
+        """
+        status = self._ready_directory(path)
+        return xxhash.xxh3_64_hexdigest(f"{_boot()} {status.st_dev:x} {status.st_ino:x}".encode())[:8]
+
+    @contextmanager
+    def _opened(self, bucket: int, path: str) -> Generator[int]:
+        self._ready_directory(path)
+        file = self._directory / f"{bucket:03x}.lock"
         try:
-            yield try_flock(fd)
+            fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error, path) from error
+        _held.add(fd)
+        try:
+            yield fd
         finally:
+            # A process that was forked meanwhile may still have the descriptor, so closing it would not end the lock.
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            _held.discard(fd)
             os.close(fd)
 
-    def _open(self, bucket: int, path: str) -> int:
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        status = self._directory.lstat()
+    def _ready_directory(self, path: str) -> os.stat_result:
+        try:
+            self._directory.mkdir(mode=0o700, exist_ok=True)
+            status = self._directory.lstat()
+        except OSError as error:
+            raise self._unusable(error, path) from error
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             reason = f"the lock directory {self._directory} belongs to somebody else"
             raise Unavailable(reason, path=path, operation="write")
-        file = self._directory / f"{bucket:03x}.lock"
-        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return status
 
-    def _acquire(self, fd: int, call: WorkerCall, path: str) -> None:
-        deadline = time.monotonic() + self._timeout_s
-        wait_s = _WAIT_FIRST_S
-        while not try_flock(fd):
-            call.check()
-            if time.monotonic() > deadline:
-                reason = f"another process has been writing this file for {self._timeout_s:g} s; try again"
-                raise Unavailable(reason, path=path, operation="write", retryable=True)
-            time.sleep(wait_s)
-            wait_s = min(wait_s * 2, _WAIT_MAX_S)
+    def _unusable(self, error: OSError, path: str) -> Unavailable:
+        fault = error.strerror or str(error)
+        reason = f"nothing was written, as the lock directory {self._directory} cannot be used: {fault}"
+        return Unavailable(reason, path=path, operation="write")
 
 
-def try_flock(fd: int) -> bool:
+def take_flock(fd: int, *, timeout_s: float, call: WorkerCall, path: str) -> None:
+    """Take an exclusive `flock`, in a worker thread.
+
+    Raises:
+        Unavailable: somebody else holds it for longer than `timeout_s`.
+    """
+    deadline = time.monotonic() + timeout_s
+    wait_s = _WAIT_FIRST_S
+    while not _try_flock(fd):
+        call.check()
+        if time.monotonic() > deadline:
+            reason = f"another process has been writing this file for {timeout_s:g} s; try again"
+            raise Unavailable(reason, path=path, operation="write", retryable=True)
+        time.sleep(wait_s)
+        wait_s = min(wait_s * 2, _WAIT_MAX_S)
+
+
+def _try_flock(fd: int) -> bool:
     """Take an exclusive `flock` if it is free."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+@cache
+def _boot() -> str:
+    """Return what no other run of any kernel is called, or at least the machine's name."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return os.uname().nodename
+
+
+def _close_inherited() -> None:
+    """Let a forked child hold no lock, or it would outlive its parent's death."""
+    for fd in _held:
+        os.close(fd)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_inherited)

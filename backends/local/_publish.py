@@ -1,22 +1,23 @@
 """One write: stage, verify, publish, under the lock that all processes of this library share."""
 
 import errno
+import fcntl
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from backends._workers import WorkerCall
 from backends.local._kernel import exchange, rename_no_replace
-from backends.local._lock import ProcessLocks
+from backends.local._lock import ProcessLocks, file_key, take_flock
 from backends.local._metadata import keep_metadata
-from backends.local._staging import Staged, Sweeper, staged
-from backends.local._tree import Names, Tree, open_regular, regular_or_refuse, sync_directory
-from backends.local._version import content_identity, digest_of, version_of
+from backends.local._staging import DirectoryGone, Staged, Sweeper, staged
+from backends.local._tree import Names, Tree, open_regular, regular_or_refuse
+from backends.local._version import content_identity, digest_of, has_size_of, version_of
 from fs_core.digest import content_digest
-from fs_core.errors import PermissionDenied, Reason, StaleVersion, Unsupported
+from fs_core.errors import NotFound, PermissionDenied, Reason, StaleVersion, Unsupported
 from fs_core.types import (
     Always,
-    Digest,
     IfAbsent,
     IfVersion,
     Note,
@@ -28,69 +29,108 @@ from fs_core.types import (
 
 __all__ = ["Publisher"]
 
-_PUT_BACK_ATTEMPTS_MAX: Final = 8
+_Identity = tuple[int, int, int, int]
+
+_ATTEMPTS_MAX: Final = 3
+_PUT_BACK_ATTEMPTS_MAX: Final = 1000
 _IN_PLACE: Final = frozenset({errno.EBUSY, errno.EXDEV})
 _NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """The file that is about to be replaced, as it was verified. `digest` is known when its content was read."""
+    """The file that is about to be replaced, as it was verified.
+
+    `is_settled` is whether any later write must show in its metadata: it was changed long enough before.
+    """
 
     status: os.stat_result
-    digest: Digest | None
+    is_settled: bool
 
-    def is_same(self, status: os.stat_result) -> bool:
-        """Whether `status` is of this file, with the same content."""
+    def has_same_content(self, status: os.stat_result) -> bool:
+        """Whether `status` is of this file, with the same content; a rename in between does not matter."""
         return content_identity(status) == content_identity(self.status)
+
+    def is_untouched(self, status: os.stat_result) -> bool:
+        """Whether nothing at all was done to this file up to `status`, as far as metadata tell."""
+        return self.has_same_content(status) and status.st_ctime_ns == self.status.st_ctime_ns
 
 
 class Publisher:
     """Writes files below one root."""
 
-    def __init__(self, tree: Tree, *, locks: ProcessLocks, fsync: bool) -> None:
+    def __init__(self, tree: Tree, *, locks: ProcessLocks, lock_timeout_s: float, fsync: bool) -> None:
         self._tree = tree
         self._locks = locks
+        self._lock_timeout_s = lock_timeout_s
         self._fsync = fsync
         self._sweeper = Sweeper(locks)
 
     def write(
-        self, names: Names, data: bytes, condition: WriteCondition, *, key: str, call: WorkerCall, path: str
+        self, names: Names, data: bytes, condition: WriteCondition, *, call: WorkerCall, path: str
     ) -> WriteReceipt:
-        """Publish `data` at `names` if `condition` holds, under the lock of `key`; the caller maps `OSError`."""
+        """Publish `data` at `names` if `condition` holds, under the lock of that file; the caller maps `OSError`."""
+        for _ in range(_ATTEMPTS_MAX):
+            with suppress(DirectoryGone):
+                return self._write(names, data, condition, call=call, path=path)
+        raise NotFound("its directory is removed again and again by someone else", path=path, operation="write")
+
+    def _write(
+        self, names: Names, data: bytes, condition: WriteCondition, *, call: WorkerCall, path: str
+    ) -> WriteReceipt:
+        point = self._locks.meeting_point(path=path)
         with (
-            self._locks.hold(key, call=call, path=path) as bucket,
             self._tree.made_parent(names, path=path) as parent,
+            self._locks.hold(file_key(parent.fd, names[-1]), call=call, path=path) as bucket,
         ):
-            self._sweeper.sweep(parent.fd, held=bucket)
-            one = _Write(parent.fd, names[-1], path, call)
+            self._sweeper.sweep(parent.fd, held=bucket, meeting_point=point)
+            one = _Write(parent.fd, names[-1], path, call, lock_timeout_s=self._lock_timeout_s)
             old = one.verified_old(condition)
-            with staged(parent.fd, is_new=old is None, bucket=bucket) as file:
-                notes = one.fill(file, data, old)
-                if self._fsync:
-                    os.fsync(file.fd)
+            with staged(parent.fd, is_new=old is None, bucket=bucket, meeting_point=point) as file:
+                file.fill(data, call=call)
+                old, notes = self._made_ready(one, file, old, condition)
                 before = os.fstat(file.fd)
                 call.commit()
                 in_place = one.publish(file, data, old, condition)
                 version = in_place or _published_version(file, before, data)
-            if self._fsync:
-                sync_directory(parent.fd)
-                parent.sync_made()
+            unsynced = parent.sync() if self._fsync else None
         if in_place is not None:
             notes = (Note(NoteKind.WRITTEN_IN_PLACE, "the file cannot be replaced in one step; it was overwritten"),)
+        if unsynced is not None:
+            detail = f"the directory could not be flushed ({unsynced}); a power cut may undo the write"
+            notes = (*notes, Note(NoteKind.NOT_DURABLE, detail))
         if parent.made:
             notes = (Note(NoteKind.PARENTS_CREATED, ", ".join(parent.made)), *notes)
         return WriteReceipt(version=version, created=old is None, notes=notes)
+
+    def _made_ready(
+        self, one: "_Write", file: Staged, old: _Old | None, condition: WriteCondition
+    ) -> tuple[_Old | None, tuple[Note, ...]]:
+        """Flush the staged file with the old one's metadata, until only its publication is left to do.
+
+        That took a while, so the old file is looked at again, and what became of it is verified anew.
+        """
+        notes = one.keep_metadata_of(old, file)
+        if self._fsync:
+            os.fsync(file.fd)
+        if old is None or one.is_untouched(old):
+            return old, notes
+        old = one.verified_old(condition)
+        notes = one.keep_metadata_of(old, file)
+        if self._fsync:
+            os.fsync(file.fd)
+        return old, notes
 
 
 class _Write:
     """The steps of one write in one opened directory."""
 
-    def __init__(self, directory: int, name: str, path: str, call: WorkerCall) -> None:
+    def __init__(self, directory: int, name: str, path: str, call: WorkerCall, *, lock_timeout_s: float) -> None:
         self._directory = directory
         self._name = name
         self._path = path
         self._call = call
+        self._lock_timeout_s = lock_timeout_s
 
     def verified_old(self, condition: WriteCondition) -> _Old | None:
         """Return the file as it stands, after checking that `condition` holds for it."""
@@ -108,27 +148,34 @@ class _Write:
             raise PermissionDenied("the file is write-protected", path=self._path, operation="write")
         if isinstance(condition, IfVersion):
             return self._same_content(status, condition.version)
-        return _Old(status, digest=None)
+        return _Old(status, is_settled=False)
 
     def _same_content(self, status: os.stat_result, expected: Version) -> _Old:
         if expected.same_content(version_of(status)):
-            return _Old(status, digest=None)
-        if expected.digest is None:
+            return _Old(status, is_settled=True)
+        if expected.digest is None or not has_size_of(status, expected):
             raise self._stale(Reason.CHANGED)
         fd = open_regular(self._directory, self._name, path=self._path, operation="write")
         try:
             before = os.fstat(fd)
-            digest = digest_of(fd)
+            is_settled = version_of(before).settled
+            digest = digest_of(fd, on_piece=self._call.check)
             is_stable = content_identity(before) == content_identity(os.fstat(fd))
         finally:
             os.close(fd)
         if digest != expected.digest or not is_stable:
             raise self._stale(Reason.CHANGED)
-        return _Old(before, digest=digest)
+        return _Old(before, is_settled=is_settled)
 
-    def fill(self, file: Staged, data: bytes, old: _Old | None) -> tuple[Note, ...]:
-        """Write the content, and give it the old file's metadata; return what could not be kept."""
-        file.fill(data, call=self._call)
+    def is_untouched(self, old: _Old) -> bool:
+        """Whether the name still stands for the old file, just as it was."""
+        try:
+            return old.is_untouched(os.stat(self._name, dir_fd=self._directory, follow_symlinks=False))
+        except FileNotFoundError:
+            return False
+
+    def keep_metadata_of(self, old: _Old | None, file: Staged) -> tuple[Note, ...]:
+        """Give the staged file the old file's metadata; return what could not be kept."""
         if old is None:
             return ()
         notes: list[Note] = []
@@ -165,7 +212,7 @@ class _Write:
         except OSError as error:
             if error.errno not in _IN_PLACE:
                 raise
-            return self._overwrite(data, old)
+            return self._overwrite(data, condition)
         return None
 
     def _create(self, file: Staged) -> None:
@@ -191,47 +238,66 @@ class _Write:
         if old is None or not isinstance(condition, IfVersion):
             os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
             return
+        published = content_identity(os.fstat(file.fd))
         try:
             was_exchanged = exchange(self._directory, file.name, self._name)
         except FileNotFoundError:
             raise self._stale(Reason.DELETED) from None
         if not was_exchanged:
-            # No exchange here: between the check above and this rename a foreign writer can lose an update.
+            if not old.is_settled and not self._has_content(self._name, condition.version):
+                raise self._stale(Reason.CHANGED)
+            # No exchange here: between the last look and this rename a foreign writer can lose an update.
             os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
             return
-        if not self._is_displaced_as_verified(file, old, condition.version):
-            self._put_back(file)
+        try:
+            is_as_verified = self._is_displaced_as_verified(file, old, condition.version)
+        except BaseException:
+            self._put_back(file, published)
+            raise
+        if not is_as_verified:
+            self._put_back(file, published)
             raise self._stale(Reason.CHANGED)
 
     def _is_displaced_as_verified(self, file: Staged, old: _Old, expected: Version) -> bool:
         displaced = os.stat(file.name, dir_fd=self._directory, follow_symlinks=False)
-        if not old.is_same(displaced):
+        if not old.has_same_content(displaced):
             return False
-        if version_of(old.status).settled or expected.digest is None:
-            return True
         # Changed so recently that a foreign write in place may carry the same time stamp: only the content can tell.
-        fd = open_regular(self._directory, file.name, path=self._path, operation="write")
+        return old.is_settled or self._has_content(file.name, expected)
+
+    def _has_content(self, name: str, expected: Version) -> bool:
+        """Tell whether a file has the expected content; a version without a digest names none."""
+        if expected.digest is None:
+            return True
+        fd = open_regular(self._directory, name, path=self._path, operation="write")
         try:
-            return digest_of(fd) == expected.digest
+            return digest_of(fd, on_piece=self._call.check) == expected.digest
         finally:
             os.close(fd)
 
-    def _put_back(self, file: Staged) -> None:
+    def _put_back(self, file: Staged, published: _Identity) -> None:
         """Give the name back to the foreign file, and to a still newer one if others go on writing."""
-        ours = os.fstat(file.fd).st_ino
         for _ in range(_PUT_BACK_ATTEMPTS_MAX):
-            exchange(self._directory, file.name, self._name)
-            if os.stat(file.name, dir_fd=self._directory, follow_symlinks=False).st_ino == ours:
+            foreign = self._identity_of(file.name)
+            try:
+                exchange(self._directory, file.name, self._name)
+            except FileNotFoundError:
+                return  # somebody has deleted what was published
+            if self._identity_of(file.name) == published:
                 return
-            # Somebody replaced our content meanwhile; theirs is the newest and has just been displaced.
-            ours = os.stat(self._name, dir_fd=self._directory, follow_symlinks=False).st_ino
+            # Somebody replaced or changed what was published; theirs is the newest, and has just been displaced.
+            published = foreign
 
-    def _overwrite(self, data: bytes, old: _Old | None) -> Version:
+    def _identity_of(self, name: str) -> _Identity:
+        return content_identity(os.stat(name, dir_fd=self._directory, follow_symlinks=False))
+
+    def _overwrite(self, data: bytes, condition: WriteCondition) -> Version:
         """Write in place, for a name that cannot be renamed over, such as a bind mount; not atomic."""
         fd = open_regular(self._directory, self._name, path=self._path, operation="write", flags=os.O_RDWR)
         try:
-            if old is not None and not old.is_same(os.fstat(fd)):
-                raise self._stale(Reason.CHANGED)
+            # Here several names lead to one file, so the lock of the name is not enough.
+            take_flock(fd, timeout_s=self._lock_timeout_s, call=self._call, path=self._path)
+            self.verified_old(condition)
             _reserve(fd, len(data))
             view, position = memoryview(data), 0
             while position < len(data):
@@ -240,6 +306,7 @@ class _Write:
             os.fsync(fd)
             return version_of(os.fstat(fd), digest=content_digest(data))
         finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)
             os.close(fd)
 
     def _stale(self, reason: Reason) -> StaleVersion:

@@ -1,8 +1,9 @@
 """A new content on its way: written beside its target, and swept by a later writer if its own has died.
 
-The name of a staged file tells which user wrote it and which lock file its writer holds for as long as the name is in
-use. So a name whose lock is free belongs to a dead writer, whatever file stands under it: in the middle of an exchange
-that is the old file, which nobody else must take away.
+The name of a staged file tells which lock directory its writer uses and which lock file in there it holds for as long
+as the name is in use. So a name whose lock is free belongs to a dead writer, whatever file stands under it: in the
+middle of an exchange that is the old file, which nobody else must take away. The locks of another lock directory, in a
+container or on another machine, cannot be seen; what was staged under them goes when it has not changed for a day.
 """
 
 import os
@@ -16,23 +17,37 @@ from backends._workers import WorkerCall
 from backends.local._lock import BUCKETS, ProcessLocks
 from fs_core.paths import is_staged_name, staged_name
 
-__all__ = ["Staged", "Sweeper", "staged"]
+__all__ = ["DirectoryGone", "Staged", "Sweeper", "staged"]
 
 _WRITE_BYTES: Final = 4 << 20
 _NEW_FILE_MODE: Final = 0o666  # less the umask, which the kernel applies
 _PRIVATE_MODE: Final = 0o600
 _SWEEP_AGAIN_S: Final = 5.0
 _SWEPT_REMEMBERED_MAX: Final = 256
+_FOREIGN_AGE_S: Final = 24 * 3600.0
+"""No write takes that long, and no two clocks differ by that much."""
+
 _BUCKET_DIGITS: Final = slice(len(".seamfs-"), len(".seamfs-") + 3)
-_USER_DIGITS: Final = slice(_BUCKET_DIGITS.stop, _BUCKET_DIGITS.stop + 8)
+_MEETING_POINT_DIGITS: Final = slice(_BUCKET_DIGITS.stop, _BUCKET_DIGITS.stop + 8)
+
+
+class DirectoryGone(FileNotFoundError):
+    """Raised when the directory to write in has just been removed."""
 
 
 class Staged:
-    """A staged file: its name in the directory and its descriptor. Its writer holds the lock file number `bucket`."""
+    """A staged file: its name in the directory and its descriptor.
 
-    def __init__(self, directory: int, *, is_new: bool, bucket: int) -> None:
+    Its writer holds the lock file number `bucket` of the lock directory that `meeting_point` tells.
+
+    Raises:
+        DirectoryGone: there is no such directory any more.
+    """
+
+    def __init__(self, directory: int, *, is_new: bool, bucket: int, meeting_point: str) -> None:
         self._directory = directory
-        self.name, self.fd = _create(directory, _NEW_FILE_MODE if is_new else _PRIVATE_MODE, bucket)
+        mode = _NEW_FILE_MODE if is_new else _PRIVATE_MODE
+        self.name, self.fd = _create(directory, mode, bucket, meeting_point)
 
     def fill(self, data: bytes, *, call: WorkerCall) -> None:
         """Write all of `data`, or raise when the caller gives up or the disk does."""
@@ -48,9 +63,9 @@ class Staged:
 
 
 @contextmanager
-def staged(directory: int, *, is_new: bool, bucket: int) -> Generator[Staged]:
-    """Give a fresh staged file; whatever stands under its name at the end is removed."""
-    file = Staged(directory, is_new=is_new, bucket=bucket)
+def staged(directory: int, *, is_new: bool, bucket: int, meeting_point: str) -> Generator[Staged]:
+    """Give a fresh staged file, as `Staged` says; whatever stands under its name at the end is removed."""
+    file = Staged(directory, is_new=is_new, bucket=bucket, meeting_point=meeting_point)
     try:
         yield file
     finally:
@@ -60,12 +75,16 @@ def staged(directory: int, *, is_new: bool, bucket: int) -> Generator[Staged]:
             os.close(file.fd)
 
 
-def _create(directory: int, mode: int, bucket: int) -> tuple[str, int]:
+def _create(directory: int, mode: int, bucket: int, meeting_point: str) -> tuple[str, int]:
     while True:
-        name = staged_name(f"{bucket:03x}{os.geteuid():08x}{secrets.token_hex(3)[1:]}")
+        name = staged_name(f"{bucket:03x}{meeting_point}{secrets.token_hex(3)[1:]}")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with suppress(FileExistsError):
+        try:
             return name, os.open(name, flags, mode, dir_fd=directory)
+        except FileExistsError:
+            continue
+        except FileNotFoundError as error:
+            raise DirectoryGone(error.errno, error.strerror) from error
 
 
 class Sweeper:
@@ -75,7 +94,7 @@ class Sweeper:
         self._locks = locks
         self._swept: dict[tuple[int, int], float] = {}
 
-    def sweep(self, directory: int, *, held: int) -> None:
+    def sweep(self, directory: int, *, held: int, meeting_point: str) -> None:
         """Look through a directory, at most once in `_SWEEP_AGAIN_S`, since a large one takes long to list.
 
         `held` is the number of the lock file that the caller holds, so nobody else is alive under that number. No
@@ -90,29 +109,33 @@ class Sweeper:
             self._swept.clear()
         self._swept[key] = now
         with suppress(OSError):
-            for name in _own_staged_names(directory):
-                self._remove_if_dead(directory, name, held)
+            for name, changed_s in _staged_names(directory):
+                if name[_MEETING_POINT_DIGITS] == meeting_point and int(name[_BUCKET_DIGITS], 16) < BUCKETS:
+                    self._remove_if_dead(directory, name, held)
+                elif time.time() - changed_s > _FOREIGN_AGE_S:
+                    _remove(directory, name)
 
     def _remove_if_dead(self, directory: int, name: str, held: int) -> None:
         bucket = int(name[_BUCKET_DIGITS], 16)
         with self._locks.hold_if_free(bucket) if bucket != held else nullcontext(enter_result=True) as is_dead:
             if is_dead:
-                with suppress(OSError):
-                    os.unlink(name, dir_fd=directory)
+                _remove(directory, name)
 
 
-def _own_staged_names(directory: int) -> list[str]:
-    """Return the names of files that processes of this user have staged; other users' locks cannot be seen."""
+def _remove(directory: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=directory)
+
+
+def _staged_names(directory: int) -> list[tuple[str, float]]:
+    """Return the staged files of a directory, and when they last changed in any way, a rename included."""
     fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
     try:
         with os.scandir(fd) as entries:
             return [
-                entry.name
+                (entry.name, entry.stat(follow_symlinks=False).st_ctime)
                 for entry in entries
-                if is_staged_name(entry.name)
-                and int(entry.name[_USER_DIGITS], 16) == os.geteuid()
-                and int(entry.name[_BUCKET_DIGITS], 16) < BUCKETS
-                and entry.is_file(follow_symlinks=False)
+                if is_staged_name(entry.name) and entry.is_file(follow_symlinks=False)
             ]
     finally:
         os.close(fd)

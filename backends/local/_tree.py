@@ -15,7 +15,7 @@ from typing import Final
 
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied
 
-__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse", "sync_directory"]
+__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse"]
 
 Names = tuple[str, ...]
 
@@ -147,10 +147,10 @@ class MadeParent:
             self.made.append(shown)
         self.fd = _step(self.fd, name, path=path, operation="write")
 
-    def sync_made(self) -> None:
-        """Flush the directories that hold the entries of the made ones."""
-        for holder, _ in self._holders:
-            sync_directory(holder)
+    def sync(self) -> str | None:
+        """Flush this directory and those that hold the entries of the made ones; return why that did not work."""
+        faults = [_sync(fd) for fd in (self.fd, *(holder for holder, _ in self._holders))]
+        return next((fault for fault in faults if fault is not None), None)
 
     def remove_made(self) -> None:
         """Remove the made directories, the lowest first, until one is in use by somebody else."""
@@ -167,16 +167,17 @@ class MadeParent:
         os.close(self.fd)
 
 
-def sync_directory(fd: int) -> None:
-    """Flush a directory, whatever its descriptor was opened for."""
+def _sync(fd: int) -> str | None:
+    """Flush a directory, whatever its descriptor was opened for; return why that did not work."""
     try:
         readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
-    except PermissionError:
-        return  # a directory that may not be read cannot be flushed either
-    try:
-        os.fsync(readable)
-    finally:
-        os.close(readable)
+        try:
+            os.fsync(readable)
+        finally:
+            os.close(readable)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def _is_text(name: str) -> bool:

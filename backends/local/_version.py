@@ -2,12 +2,13 @@
 
 import os
 import time
+from collections.abc import Callable
 from typing import Final
 
 from fs_core.digest import ContentHasher
 from fs_core.types import Digest, Version
 
-__all__ = ["CHUNK_BYTES", "content_identity", "digest_of", "version_of"]
+__all__ = ["CHUNK_BYTES", "content_identity", "digest_of", "has_size_of", "version_of"]
 
 CHUNK_BYTES: Final = 1 << 20
 _TICK_NS: Final = 50_000_000
@@ -32,11 +33,17 @@ def version_of(status: os.stat_result, *, digest: Digest | None = None) -> Versi
     )
 
 
-def digest_of(fd: int) -> Digest:
-    """Return the digest of an open file's content, read from its start."""
+def has_size_of(status: os.stat_result, version: Version) -> bool:
+    """Tell whether a file is as long as the one that a version made here is of."""
+    return version.token.split("-", 3)[2:3] == [f"{status.st_size:x}"]
+
+
+def digest_of(fd: int, *, on_piece: Callable[[], None]) -> Digest:
+    """Return the digest of an open file's content, read from its start; what `on_piece` raises ends that."""
     hasher = ContentHasher()
     position = 0
     while piece := os.pread(fd, CHUNK_BYTES, position):
+        on_piece()
         hasher.update(piece)
         position += len(piece)
     return hasher.digest()

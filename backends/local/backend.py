@@ -72,7 +72,7 @@ class LocalBackend(Backend):
         self._workers = workers
         self._options = options
         self._locks = ProcessLocks(options.lock_directory or default_lock_directory(), timeout_s=options.lock_timeout_s)
-        self._publisher = Publisher(tree, locks=self._locks, fsync=options.fsync)
+        self._publisher = Publisher(tree, locks=self._locks, lock_timeout_s=options.lock_timeout_s, fsync=options.fsync)
         given = str(path.absolute()).rstrip("/")
         real = str(tree.real).rstrip("/")
         self._root = Root(url=str(tree.real), prefixes=tuple(dict.fromkeys((given, real))))
@@ -165,9 +165,7 @@ class LocalBackend(Backend):
         def work(call: WorkerCall) -> WriteReceipt:
             self._opened(target.display_path)
             with mapped_errors(target.display_path, "write"):
-                return self._publisher.write(
-                    names, data, condition, key=target.key, call=call, path=target.display_path
-                )
+                return self._publisher.write(names, data, condition, call=call, path=target.display_path)
 
         return await self._workers.run(work)
 

@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from backends.local import LocalBackend, _publish, open_local
+from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.options import LocalOptions
 from fs_core.errors import (
     InvalidPath,
@@ -219,11 +220,12 @@ async def test_a_file_system_without_any_safe_creation_is_unsupported(
 _HOLD: Final = """
 import os, sys
 from backends._workers import WorkerCall
-from backends.local._lock import ProcessLocks, default_lock_directory
+from backends.local._lock import ProcessLocks, default_lock_directory, file_key
 from backends.local._staging import Staged
 directory = os.open(sys.argv[1], os.O_RDONLY)
-with ProcessLocks(default_lock_directory(), timeout_s=10).hold(sys.argv[2], call=WorkerCall(), path=".") as bucket:
-    file = Staged(directory, is_new=True, bucket=bucket)
+locks = ProcessLocks(default_lock_directory(), timeout_s=10)
+with locks.hold(file_key(directory, sys.argv[2]), call=WorkerCall(), path=".") as bucket:
+    file = Staged(directory, is_new=True, bucket=bucket, meeting_point=locks.meeting_point(path="."))
     os.write(file.fd, b"half")
     print(file.name, flush=True)
     sys.stdin.read()
@@ -253,7 +255,7 @@ async def test_what_a_killed_writer_left_is_swept_and_a_live_one_is_not(backend:
 async def test_what_a_killed_writer_of_the_same_file_left_is_swept(backend: LocalBackend, root: Path) -> None:
     target = await target_of(backend, "a.txt")
     writer = subprocess.Popen(  # noqa: ASYNC220 - a short-lived child of the test
-        [sys.executable, "-c", _HOLD, str(root), target.key], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOLD, str(root), "a.txt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with writer:
         assert writer.stdout is not None
@@ -292,7 +294,8 @@ async def _write_beside(root: Path) -> None:
 
 
 async def test_a_directory_under_a_staged_name_hinders_no_write(backend: LocalBackend, root: Path) -> None:
-    own = staged_name(f"000{os.geteuid():08x}00000")
+    point = ProcessLocks(default_lock_directory(), timeout_s=1).meeting_point(path=".")
+    own = staged_name(f"000{point}00000")
     (root / own).mkdir()
     await backend.write(await target_of(backend, "a.txt"), b"x", condition=IfAbsent())
     assert names(root) == [own, "a.txt"]
