@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 import anyio
 from anyio import to_thread
 
+from fs_core.cancellation import show_again, to_the_end
+
 __all__ = ["CallCancelled", "WorkerCall", "Workers"]
 
 T = TypeVar("T")
@@ -123,10 +125,10 @@ class Workers:
             await to_thread.run_sync(body, abandon_on_cancel=True, limiter=self._limiter)
         except anyio.get_cancelled_exc_class():
             if call.cancel():
-                with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(call.wait_finished, limiter=anyio.CapacityLimiter(1))
+                await to_the_end(lambda: to_thread.run_sync(call.wait_finished, limiter=anyio.CapacityLimiter(1)))
             if outcome.value is None and (outcome.error is None or isinstance(outcome.error, CallCancelled)):
                 raise
+            show_again()
         if outcome.error is not None:
             raise outcome.error
         if outcome.value is None:  # pragma: no cover - body always sets one of the two

@@ -4,12 +4,12 @@ Every PUT carries a token of its own and those of the writes before it (its line
 an answer that may concern a copy of our own request, and after none, a look at the object decides.
 """
 
-import asyncio
 import secrets
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Final
 
 import anyio
 
@@ -17,12 +17,11 @@ from backends.s3._client import S3Client, backoff_s
 from backends.s3._errors import Failure, RequestFailed
 from backends.s3._objects import Kept, ObjectHead, put_parameters
 from backends.s3._probe import Guards
+from fs_core.cancellation import to_the_end
 from fs_core.errors import OutcomeUnknown
 from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition
 
 __all__ = ["Publisher", "Refused"]
-
-T = TypeVar("T")
 
 _SENDS_MAX: Final = 3
 _UNSETTLED: Final = frozenset({Failure.CONFLICT, Failure.THROTTLED, Failure.SERVER, Failure.CUT, Failure.TIMEOUT})
@@ -72,7 +71,7 @@ class Publisher:
         parameters, lineage = put_parameters(kept, token=token)
         parameters |= {**extra, **self._guard(condition)}
         after = replace(kept, lineage=lineage, lost=())
-        return await _to_the_end(self._send(condition, token=token, parameters=parameters, after=after))
+        return await to_the_end(partial(self._send, condition, token=token, parameters=parameters, after=after))
 
     def _guard(self, condition: WriteCondition) -> dict[str, object]:
         match condition:
@@ -139,24 +138,3 @@ def _fate(found: ObjectHead | None, *, token: str, condition: WriteCondition) ->
             return _Fate.UNCHANGED if found is None else _Fate.CHANGED
         case IfVersion(version):
             return _Fate.UNCHANGED if found is not None and found.etag == version.token else _Fate.CHANGED
-
-
-async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end and return its result, whatever cancels the caller meanwhile.
-
-    The cancellation shows at the caller's next await. A task of its own is needed because a shielded anyio scope
-    does not hold off asyncio's own `Task.cancel`, as `asyncio.wait_for` uses it.
-    """
-    task = asyncio.ensure_future(work)
-    is_cancelled = False
-    with anyio.CancelScope(shield=True):
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                is_cancelled = True
-    caller = asyncio.current_task()
-    if caller is not None and is_cancelled:
-        caller.uncancel()
-        caller.cancel()
-    return task.result()

@@ -1,5 +1,6 @@
 """Blocking work on bounded threads: what cancellation does at each stage."""
 
+import asyncio
 import threading
 
 import anyio
@@ -127,3 +128,54 @@ def test_a_committed_call_is_no_longer_cancelled() -> None:
     assert call.cancel()
     call.check()
     assert not WorkerCall().cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_cancel_after_the_commit_waits_for_the_outcome_and_shows_at_the_next_await() -> None:
+    workers = Workers(concurrency_max=1)
+    committed, released = threading.Event(), threading.Event()
+    outcome: list[str] = []
+
+    def work(call: WorkerCall) -> str:
+        call.commit()
+        committed.set()
+        released.wait(10)
+        return "published"
+
+    async def write() -> None:
+        outcome.append(await workers.run(work))
+        await anyio.lowlevel.checkpoint()
+        outcome.append("went on")
+
+    task = asyncio.create_task(write())
+    await anyio.to_thread.run_sync(committed.wait)
+    task.cancel()
+    await anyio.lowlevel.checkpoint()
+    released.set()
+    await asyncio.wait([task])
+    assert outcome == ["published"]
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_second_task_cancel_does_not_leave_the_thread_behind() -> None:
+    workers = Workers(concurrency_max=1)
+    started, released, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work(call: WorkerCall) -> None:
+        started.set()
+        released.wait(10)
+        ended.set()
+        call.check()
+
+    task = asyncio.create_task(workers.run(work))
+    await anyio.to_thread.run_sync(started.wait)
+    for _ in range(3):
+        task.cancel()
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        assert not task.done()
+    released.set()
+    await asyncio.wait([task])
+    assert ended.is_set()
+    assert task.cancelled()
