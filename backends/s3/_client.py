@@ -153,6 +153,11 @@ class S3Client:
         return urlsplit(self._raw.meta.endpoint_url).netloc
 
     @property
+    def request_timeout_s(self) -> float:
+        """Within which a small request has ended."""
+        return self._timeout_s
+
+    @property
     def is_aws(self) -> bool:
         """Whether the store is Amazon S3 itself, whose guards are documented and need no probe."""
         host = urlsplit(self._raw.meta.endpoint_url).hostname or ""

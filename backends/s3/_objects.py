@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Protocol, TypedDict, cast
 
 from fs_core.types import Digest, Version
@@ -78,6 +79,7 @@ class BodyAnswer(ObjectAnswer):
 
 class _ListedObject(TypedDict):
     Key: str
+    LastModified: datetime
     Size: int
 
 

@@ -1,4 +1,5 @@
 import secrets
+import threading
 
 import anyio
 import pytest
@@ -7,6 +8,7 @@ from backends.s3 import S3Backend
 from backends.s3._lru import Lru
 from backends.s3._probe import Guards
 from fs_core.errors import PermissionDenied, StaleVersion, Unavailable, Unsupported
+from fs_core.paths import staged_name
 from fs_core.protocol import Guard
 from fs_core.types import Always, IfAbsent, IfVersion, NoteKind
 from tests.support.s3_proxy import Answer, FaultProxy, Hold
@@ -103,7 +105,7 @@ async def test_probe_runs_once_before_the_first_write(
     forget_guards(monkeypatch)
     assert proxied.capabilities.create is Guard.NATIVE
     await proxied.write(await target_of(proxied, "f"), b"", condition=IfAbsent())
-    assert proxy.counts() == {"PUT": 5 + 1, "DELETE": 1, "LIST": 1}
+    assert proxy.counts() == {"PUT": 5 + 1, "DELETE": 1, "LIST": 1 + 1}
     await proxied.write(await target_of(proxied, "g"), b"", condition=IfAbsent())
     assert proxy.counts() == {"PUT": 1, "LIST": 1}
     assert harness.names() == ["f", "g"]
@@ -137,6 +139,47 @@ async def test_probe_that_cannot_ask_says_so_and_is_not_remembered(
         await proxied.write(await target_of(proxied, "f"), b"", condition=IfAbsent())
     proxy.inject("DELETE", Answer(403, "AccessDenied"))
     assert not (await proxied.probe()).is_cleaned_up
+
+
+@pytest.mark.parametrize("place", [0, 4], ids=["create", "replace"])
+async def test_request_that_was_sent_twice_condemns_no_store(proxied: S3Backend, proxy: FaultProxy, place: int) -> None:
+    refusal_of_the_copy = Answer(412, "PreconditionFailed", forward=True)
+    as_they_are = [Hold(release=released()) for _ in range(place)]
+    proxy.inject("PUT", *as_they_are, refusal_of_the_copy)
+    report = await proxied.probe()
+    assert (report.guards.create, report.guards.replace) == (Guard.NATIVE, Guard.NATIVE)
+    assert report.is_cleaned_up
+
+
+async def test_conflict_during_a_probe_is_no_proof_that_a_condition_is_honoured(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    proxy.inject("PUT", Hold(release=released()), Answer(409, "ConditionalRequestConflict"))
+    with pytest.raises(Unavailable):
+        await proxied.probe()
+    assert harness.names() == []
+
+
+async def test_scratch_object_of_a_dead_process_is_removed_by_a_later_probe_and_a_recent_one_is_not(
+    proxied: S3Backend, harness: S3Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leftover = staged_name("0" * 16)
+    harness.put(leftover, b"")
+    await proxied.probe()
+    assert harness.names() == [leftover]
+    monkeypatch.setattr("backends.s3._probe._SCRATCH_REQUESTS_MAX", 0)
+    with anyio.fail_after(10):
+        while harness.names():  # the store's clock may tick in seconds
+            await proxied.probe()
+    harness.put("kept", b"")
+    await proxied.probe()
+    assert harness.names() == ["kept"]
+
+
+def released() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
 
 
 async def test_probe_that_is_cancelled_removes_its_scratch_object(
