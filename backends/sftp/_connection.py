@@ -1,5 +1,6 @@
 """SSH connections: reach the host, verify its key, log in. Everything that was opened is closed on failure."""
 
+import errno
 import logging
 import shlex
 import socket
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from backends.sftp._config import Hop
 from backends.sftp._identities import Identities, log_in
 from backends.sftp._known_hosts import Verdict, host_label, judge, known_key_types
+from backends.sftp._wire import shown_text
 
 __all__ = ["ConnectError", "Connection", "ConnectionLost", "Credentials", "ServerSilent", "connect"]
 
@@ -24,6 +26,10 @@ _CIPHERS_PREFERRED: Final = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 _RSA_SIGNATURES: Final = ("rsa-sha2-512", "rsa-sha2-256")
 _CLOSE_TIMEOUT_S: Final = 2.0
 _TRANSPORT_WINDOW_BYTES: Final = 2 << 20
+_PACKET_BYTES_MAX: Final = 1 << 20
+"""More than any SSH packet has (OpenSSH: 256 KiB); Paramiko would wait for up to 4 GiB and keep all of it."""
+_LOGIN_BYTES_MAX: Final = 1 << 20
+"""What a host may send before it has let us in; a banner without a line end would be kept to the last byte."""
 
 # Paramiko logs tracebacks of failed connections; without any handler Python would print them.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -56,20 +62,22 @@ class Credentials:
 
 
 class _PatientSocket:
-    """A socket whose sends give up after `send_timeout_s` without progress.
+    """A socket whose sends give up after `send_timeout_s` without progress, and that takes no endless packets.
 
-    Paramiko repeats a send that times out for as long as the connection is open (`Packetizer.write_all`).
+    Paramiko repeats a send that times out for as long as the connection is open (`Packetizer.write_all`). It asks for
+    the missing part of a packet in one piece (`Packetizer.read_all`), which is how an absurd length shows here.
     """
 
-    def __init__(self, base: socket.socket, *, send_timeout_s: float) -> None:
+    def __init__(self, base: "socket.socket | paramiko.Channel", *, send_timeout_s: float) -> None:
         self._base = base
         self._send_timeout_s = send_timeout_s
         self._blocked_since_s: float | None = None
+        self._login_bytes_left: int | None = _LOGIN_BYTES_MAX
 
     @property
     def _closed(self) -> bool:
         """Tell what paramiko asks a socket for when it stops its thread."""
-        return self._base.fileno() < 0
+        return self._base.fileno() < 0 if isinstance(self._base, socket.socket) else self._base.closed
 
     def send(self, data: bytes) -> int:
         try:
@@ -78,19 +86,35 @@ class _PatientSocket:
             now_s = time.monotonic()
             self._blocked_since_s = self._blocked_since_s or now_s
             if now_s - self._blocked_since_s > self._send_timeout_s:
-                raise ConnectionAbortedError("the server takes no more data") from None
+                raise _aborted("the server takes no more data") from None
             raise
         self._blocked_since_s = None
         return count
 
     def recv(self, size: int) -> bytes:
-        return self._base.recv(size)
+        if size > _PACKET_BYTES_MAX:
+            raise _aborted("the server announces a packet that no SSH server sends")
+        data = self._base.recv(size)
+        if self._login_bytes_left is not None:
+            self._login_bytes_left -= len(data)
+            if self._login_bytes_left < 0:
+                raise _aborted("the server sends too much before the login")
+        return data
+
+    def trust(self) -> None:
+        """Lift the bound on what may come before the login."""
+        self._login_bytes_left = None
 
     def settimeout(self, timeout_s: float | None) -> None:
         self._base.settimeout(timeout_s)
 
     def close(self) -> None:
         self._base.close()
+
+
+def _aborted(reason: str) -> ConnectionAbortedError:
+    """Return an error of the form that paramiko's thread can report: one with a number (`Transport.run`)."""
+    return ConnectionAbortedError(errno.ECONNABORTED, reason)
 
 
 @dataclass(slots=True, eq=False)
@@ -153,8 +177,9 @@ def connect(
     base, process = _reach(route[0], deadline_s, on_open)
     connection = Connection(base, process)
     try:
-        channel: _PatientSocket | paramiko.Channel = _PatientSocket(base, send_timeout_s=request_timeout_s)
+        below: socket.socket | paramiko.Channel = base
         for index, hop in enumerate(route):
+            channel = _PatientSocket(below, send_timeout_s=request_timeout_s)
             transport = _start(channel, hop, connection, deadline_s)
             _verify_host_key(transport, hop)
             is_target = index == len(route) - 1
@@ -166,8 +191,9 @@ def connect(
             refusal = log_in(transport, hop, identities, timeout_s=_remaining_s(deadline_s))
             if refusal is not None:
                 raise ConnectError(refusal)  # noqa: TRY301 - the handler closes what was opened
+            channel.trust()
             if not is_target:
-                channel = _tunnel(transport, route[index + 1], deadline_s)
+                below = _tunnel(transport, route[index + 1], deadline_s)
         connection.transport.set_keepalive(max(round(keepalive_interval_s), 1))
     except BaseException:
         connection.close()
@@ -241,9 +267,7 @@ def _run_proxy(
     return ours, process
 
 
-def _start(
-    channel: "_PatientSocket | paramiko.Channel", hop: Hop, connection: Connection, deadline_s: float
-) -> paramiko.Transport:
+def _start(channel: _PatientSocket, hop: Hop, connection: Connection, deadline_s: float) -> paramiko.Transport:
     """Exchange keys with a host."""
     where = f"{hop.host} port {hop.port}"
     try:
@@ -254,7 +278,9 @@ def _start(
         _prefer_algorithms(transport, hop)
         transport.start_client(timeout=remaining_s)
     except (paramiko.SSHException, EOFError, OSError) as error:
-        raise ConnectError(f"{where} does not answer as an SSH server: {error}", retryable=True) from error
+        said = shown_text((isinstance(error, OSError) and error.strerror) or str(error))
+        reason = f"{where} does not answer as an SSH server: {said}"
+        raise ConnectError(reason, retryable=True) from error
     if not transport.initial_kex_done:
         raise ConnectError(f"{where} did not finish the SSH handshake in time", retryable=True)
     return transport
@@ -314,5 +340,5 @@ def _tunnel(transport: paramiko.Transport, target: Hop, deadline_s: float) -> pa
         address = (target.host, target.port)
         return transport.open_channel("direct-tcpip", address, ("127.0.0.1", 0), timeout=_remaining_s(deadline_s))
     except (paramiko.SSHException, EOFError, OSError) as error:
-        reason = f"the jump host cannot connect to {target.host} port {target.port}: {error}"
+        reason = f"the jump host cannot connect to {target.host} port {target.port}: {shown_text(str(error))}"
         raise ConnectError(reason, retryable=True) from error

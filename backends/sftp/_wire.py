@@ -52,6 +52,7 @@ __all__ = [
     "set_mode",
     "set_mode_by_handle",
     "set_owner",
+    "shown_text",
     "stat_followed",
     "status_of",
     "statvfs",
@@ -117,13 +118,26 @@ class OpenFlag(IntEnum):
 
 _SIZE, _OWNER, _MODE, _TIMES, _EXTENDED = 0x1, 0x2, 0x4, 0x8, 0x80000000
 
+_TEXT_CHARS_SHOWN_MAX: Final = 200
+_HANDLE_BYTES_MAX: Final = 256
+"""Longest handle that a server may give out (draft-ietf-secsh-filexfer-02, section 6.3)."""
+
+_EXTENSION_CHARS_MAX: Final = 64
+_EXTENSIONS_MAX: Final = 64
+
+
+def shown_text(text: str) -> str:
+    """Return a text of the server for one line that people and models read: printable, and cut."""
+    cut = text[:_TEXT_CHARS_SHOWN_MAX]
+    return "".join(character if character.isprintable() else "?" for character in cut)
+
 
 class StatusError(Exception):
     """Raised when the server refuses a request. `text` is the server's own, made printable and short."""
 
     def __init__(self, code: int, text: str = "") -> None:
         self.code = code
-        self.text = "".join(character if character.isprintable() else "?" for character in text[:200])
+        self.text = shown_text(text)
         super().__init__(f"status {code}: {self.text}")
 
 
@@ -360,13 +374,18 @@ class _Cursor:
 
 
 def parse_version(body: memoryview) -> tuple[int, dict[str, str]]:
-    """Return version and extensions of a VERSION packet."""
+    """Return version and extensions of a VERSION packet.
+
+    Names that are no plain short words are left out, and so are those beyond the first 64: the list is shown.
+    """
     cursor = _Cursor(body)
     version = cursor.u32()
     extensions: dict[str, str] = {}
     while not cursor.is_at_end:
-        name = cursor.string().decode("utf-8", "replace")
-        extensions[name] = cursor.string().decode("utf-8", "replace")
+        name, value = cursor.string().decode("utf-8", "replace"), cursor.string().decode("utf-8", "replace")
+        is_word = len(name) <= _EXTENSION_CHARS_MAX and name.isascii() and name.isprintable() and " " not in name
+        if name and is_word and len(extensions) < _EXTENSIONS_MAX:
+            extensions[name] = shown_text(value)
     return version, extensions
 
 
@@ -397,7 +416,11 @@ def _fields(reply: Reply, kind: Kind) -> _Cursor:
 
 def handle_of(reply: Reply) -> bytes:
     """Return the handle of an opened file or directory."""
-    return _fields(reply, Kind.HANDLE).string()
+    handle = _fields(reply, Kind.HANDLE).string()
+    if len(handle) > _HANDLE_BYTES_MAX:
+        # It would be sent back with every request.
+        raise StatusError(StatusCode.FAILURE, f"the server gave a handle of {len(handle)} bytes")
+    return handle
 
 
 def data_of(reply: Reply) -> bytes:
