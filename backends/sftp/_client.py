@@ -1,5 +1,6 @@
 """One SFTP session on one SSH connection: flights of requests, with bounds on time and on what is outstanding."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -26,6 +27,9 @@ _BURST_BYTES: Final = 32 * 1024
 _CHANNEL_WINDOW_BYTES: Final = 32 << 20
 _CHANNEL_PACKET_BYTES: Final = 32 * 1024
 _READDIR_AHEAD: Final = 4
+_READ_RATE_MIN_BYTES_PER_S: Final = 64 * 1024
+_LIST_RATE_MIN_NAMES_PER_S: Final = 100
+"""A server may be slow, but one that answers every request in time with next to nothing would never be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,33 @@ class SpanRead:
     after: wire.Attributes
     by_path: wire.Attributes | None
     fed_bytes: int
+
+
+class _Spans:
+    """The reads of a part of a file, each made when its turn comes and none behind the file's end.
+
+    Their number follows a size that the server only claims, so they never stand in a list.
+    """
+
+    def __init__(self, handle: bytes, starts: range, end: int) -> None:
+        self.is_open = True
+        self._handle = handle
+        self._starts = starts
+        self._end = end
+        self._sent: deque[tuple[int, int]] = deque()
+
+    def requests(self) -> Iterator[wire.Request]:
+        """Yield the reads as long as the file is open for them."""
+        for at in self._starts:
+            if not self.is_open:
+                return
+            size = min(self._starts.step, self._end - at)
+            self._sent.append((at, size))
+            yield wire.read(self._handle, at, size)
+
+    def answered(self) -> tuple[int, int] | None:
+        """Return what the next reply is the answer to, `None` when that is no read."""
+        return self._sent.popleft() if self._sent else None
 
 
 class SftpClient:
@@ -70,10 +101,35 @@ class SftpClient:
                 timeout=self.request_timeout_s,
             )
             channel.settimeout(self.request_timeout_s)
-            channel.invoke_subsystem("sftp")
+            self._start_subsystem(channel)
         except (paramiko.SSHException, EOFError, OSError) as error:
-            raise ConnectionLost(f"the server opened no SFTP session: {error}") from error
+            raise ConnectionLost(f"the server opened no SFTP session: {wire.shown_text(str(error))}") from error
         return channel
+
+    def _start_subsystem(self, channel: paramiko.Channel) -> None:
+        """Have the server start SFTP.
+
+        Paramiko waits for this one answer without any limit (`Channel._wait_for_event`), and for ever if the connection
+        ended just before: then nothing wakes it up any more. So it is woken from outside.
+        """
+        is_overdue = threading.Event()
+
+        def give_up() -> None:
+            is_overdue.set()
+            self._connection.shut_down()
+            channel.event.set()
+
+        watchdog = threading.Timer(self.request_timeout_s, give_up)
+        watchdog.start()
+        try:
+            channel.invoke_subsystem("sftp")
+        except (paramiko.SSHException, EOFError, OSError):
+            if is_overdue.is_set():
+                raise self._silent() from None
+            raise
+        finally:
+            watchdog.cancel()
+            watchdog.join()
 
     def _greet(self) -> None:
         """Agree on the version and learn the server's extensions and limits."""
@@ -161,30 +217,36 @@ class SftpClient:
         The attributes of the open file come first; if `accept` declines them, nothing is fed. Fewer bytes than asked
         for are fed only if the file ends before; a short answer in the middle is continued.
         """
-        spans = [(at, min(self._read_bytes_max, end - at)) for at in range(start, end, self._read_bytes_max)]
-        reads = (wire.read(handle, at, size) for at, size in spans)
-        replies = self.stream(chain([wire.fstat(handle)], reads, [wire.fstat(handle), wire.lstat(path)]))
+        spans = _Spans(handle, range(start, end, self._read_bytes_max), end)
+        replies = self.stream(chain([wire.fstat(handle)], spans.requests(), [wire.fstat(handle), wire.lstat(path)]))
         before = wire.attributes_of(next(replies))
-        is_open = accept(before)
-        fed = 0
-        for (at, size), reply in zip(spans, islice(replies, len(spans)), strict=True):
-            if is_open:
+        spans.is_open = accept(before)
+        started_s, fed = time.monotonic(), 0
+        rest: list[wire.Reply] = []
+        for reply in replies:
+            span = spans.answered()
+            if span is None:
+                rest.append(reply)
+            elif spans.is_open:
+                at, size = span
                 got = self._feed(handle, at, size, reply, sink)
                 fed += got
-                is_open = got == size
-        after, by_path = replies
+                spans.is_open = got == size
+                self._require_pace(started_s, fed, _READ_RATE_MIN_BYTES_PER_S)
+        after, by_path = rest
         there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
         return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=fed)
 
     def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Sink) -> int:
         """Feed one span, continued until it is whole or the file ends."""
-        got = 0
+        started_s, got = time.monotonic(), 0
         data = wire.data_of(reply)
         while data:
             sink(data)
             got += len(data)
             if got >= size:
                 break
+            self._require_pace(started_s, got, _READ_RATE_MIN_BYTES_PER_S)
             (reply,) = self.exchange(wire.read(handle, at + got, size - got))
             data = wire.data_of(reply)
         return got
@@ -209,15 +271,28 @@ class SftpClient:
         return tail
 
     def read_directory(self, path: str) -> Generator[wire.NamedAttributes]:
-        """Yield the names of a directory as the server gives them, without `.` and `..`."""
+        """Yield the names of a directory as the server gives them, without `.` and `..`.
+
+        Raises:
+            StatusError: the server goes on without new names, for ever perhaps.
+            ServerSilent: it tells them too slowly.
+        """
         handle = wire.handle_of(self.ask(wire.opendir(path)))
+        started_s, count = time.monotonic(), 0
         try:
             is_at_end = False
             while not is_at_end:
+                told = 0
                 for reply in self.exchange(*[wire.readdir(handle)] * _READDIR_AHEAD):
                     names = wire.names_of(reply)
                     is_at_end = is_at_end or not names
-                    yield from (entry for entry in names if entry.name not in {b".", b".."})
+                    found = [entry for entry in names if entry.name not in {b"", b".", b".."}]
+                    told += len(found)
+                    yield from found
+                count += told
+                self._require_pace(started_s, count, _LIST_RATE_MIN_NAMES_PER_S)
+                if not told and not is_at_end:
+                    raise wire.StatusError(wire.StatusCode.FAILURE, "the server lists a directory without an end")
         finally:
             if not self._is_broken:
                 self.close_later(handle)
@@ -269,7 +344,7 @@ class SftpClient:
             except TimeoutError as error:
                 raise self._silent() from error
             except (OSError, EOFError, paramiko.SSHException) as error:
-                raise self._broken(f"the connection was lost: {error}") from error
+                raise self._broken(f"the connection was lost: {wire.shown_text(str(error))}") from error
             if not piece:
                 raise self._broken("the server closed the connection")
             pieces.append(piece)
@@ -283,8 +358,14 @@ class SftpClient:
         except TimeoutError as error:
             raise self._silent() from error
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise self._broken(f"the connection was lost: {error}") from error
+            raise self._broken(f"the connection was lost: {wire.shown_text(str(error))}") from error
         self.used_at_s = time.monotonic()
+
+    def _require_pace(self, started_s: float, done: int, rate_min_per_s: int) -> None:
+        """Give up a stream of answers that is far behind the slowest that makes sense."""
+        if time.monotonic() - started_s > self.request_timeout_s + done / rate_min_per_s:
+            self._is_broken = True
+            raise ServerSilent("the server answers too slowly to be waited for")
 
     def _silent(self) -> ServerSilent:
         self._is_broken = True

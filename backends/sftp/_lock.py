@@ -11,7 +11,9 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import xxhash
@@ -31,6 +33,8 @@ LEASES_WAITED_MAX: Final = 4
 """A waiter gives up after this many leases, however often the owner changed meanwhile."""
 _POLL_FIRST_S: Final = 0.01
 _POLL_MAX_S: Final = 0.25
+_NAMES_MAX: Final = 4096
+"""One upload is in a lock. Whoever puts more there has these removed at a time."""
 _ODD_REFUSALS_MAX: Final = 100
 """So often in a row a lock may be found empty right after it was refused before the server is taken at its word."""
 
@@ -164,7 +168,8 @@ def acquire(
 def _names_in(client: SftpClient, box: str) -> tuple[bytes, ...]:
     """Return what is in the lock; nothing when it is gone."""
     try:
-        return tuple(sorted(entry.name for entry in client.read_directory(box)))
+        with closing(client.read_directory(box)) as entries:
+            return tuple(sorted(entry.name for entry in islice(entries, _NAMES_MAX)))
     except StatusError as error:
         if error.code != StatusCode.NO_SUCH_FILE:
             raise

@@ -1,7 +1,6 @@
 """Identity of files on the server: links followed, confined to the root, existing or not."""
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Final
 
 from backends.sftp import _wire as wire
@@ -9,6 +8,7 @@ from backends.sftp._client import SftpClient
 from backends.sftp._wire import StatusCode
 from fs_core.errors import InvalidPath, NotFound, Operation, Reason, SandboxDenied, Unavailable
 from fs_core.paths import display
+from fs_core.text import has_lone_surrogate
 from fs_core.types import FileKind
 
 __all__ = ["Confinement", "Names", "absolute", "observe", "refuse_long_names", "resolve_names", "split"]
@@ -103,7 +103,7 @@ def _advance(client: SftpClient, walk: _Walk, *, shown: str) -> Names | _Walk:
             if attributes is None:
                 return real + rest[: index + 1] + _collapse(after, shown=shown)
             if attributes.is_link:
-                return _follow(client, _Walk(real=real + rest[:index], rest=rest[index:]))
+                return _follow(client, _Walk(real=real + rest[:index], rest=rest[index:]), shown=shown)
             if attributes.kind is not FileKind.DIRECTORY and after:
                 raise NotFound(Reason.THROUGH_FILE, path=shown, operation="resolve")
         real, rest = _ascend(_Walk(real=real + plain, rest=rest[len(plain) :]))
@@ -125,10 +125,13 @@ def _collapse(names: Names, *, shown: str) -> Names:
     return names
 
 
-def _follow(client: SftpClient, walk: _Walk) -> _Walk:
+def _follow(client: SftpClient, walk: _Walk, *, shown: str) -> _Walk:
     """Replace the link that comes first in the rest by what it names."""
     text = wire.name_of(client.ask(wire.readlink(absolute(walk.real + walk.rest[:1]))))
-    named = tuple(name for name in PurePosixPath(text).parts if name != "/")
+    if "\0" in text or has_lone_surrogate(text):
+        reason = "a symbolic link leads to a name that is not UTF-8"
+        raise InvalidPath(reason, path=shown, operation="resolve")
+    named = tuple(name for name in text.split("/") if name not in {"", "."})
     base = () if text.startswith("/") else walk.real
     return _Walk(real=base, rest=named + walk.rest[1:])
 
