@@ -145,7 +145,9 @@ class _Write:
             raise self._stale(Reason.EXISTS)
         # Replacing needs no write permission on the file itself; a file that is write-protected is meant to stay.
         if not os.access(self._name, os.W_OK, dir_fd=self._directory, effective_ids=True, follow_symlinks=False):
-            raise PermissionDenied("the file is write-protected", path=self._path, operation="write")
+            is_read_only = os.fstatvfs(self._directory).f_flag & os.ST_RDONLY
+            reason = "the file system is read-only" if is_read_only else "the file is write-protected"
+            raise PermissionDenied(reason, path=self._path, operation="write")
         if isinstance(condition, IfVersion):
             return self._same_content(status, condition.version)
         return _Old(status, is_settled=False)

@@ -8,12 +8,13 @@ the two steps never leads outside.
 import errno
 import os
 import stat
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied
+from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
 
 __all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse"]
 
@@ -26,15 +27,29 @@ _WALK: Final = _DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)  # needs only sea
 
 
 class Tree:
-    """An opened root directory."""
+    """An opened root directory, for many threads at once."""
 
     def __init__(self, root: Path) -> None:
         self.real = root.resolve(strict=True)
-        self._fd = os.open(self.real, _WALK)
+        self._lock = threading.Lock()
+        self._fd: int | None = os.open(self.real, _WALK)
 
     def close(self) -> None:
-        """Release the root."""
-        os.close(self._fd)
+        """Release the root; idempotent."""
+        with self._lock:
+            fd, self._fd = self._fd, None
+            if fd is not None:
+                os.close(fd)
+
+    def _enter(self, *, path: str, operation: Operation) -> int:
+        """Return a descriptor of the root for the caller to close, which stays good whoever closes the tree.
+
+        The number of a closed descriptor may be that of another directory at once.
+        """
+        with self._lock:
+            if self._fd is None:
+                raise Unavailable("the workspace is closed", path=path, operation=operation)
+            return os.dup(self._fd)
 
     def locate(self, names: Names, *, path: str) -> Names:
         """Return where `names` really is below the root, links followed; what does not exist keeps its name.
@@ -44,6 +59,13 @@ class Tree:
             InvalidPath: more than `LINKS_FOLLOWED_MAX` links.
             NotFound: the path goes through a regular file.
         """
+        root = self._enter(path=path, operation="resolve")
+        try:
+            return self._locate(root, names, path=path)
+        finally:
+            os.close(root)
+
+    def _locate(self, root: int, names: Names, *, path: str) -> Names:
         done: list[str] = []
         pending = list(reversed(names))
         links = 0
@@ -60,7 +82,7 @@ class Tree:
                 done = self._one_up(done, pending, path=path)
                 continue
             done.append(name)
-            text = self._link_text(done, path=path)
+            text = _link_text(root, done, path=path)
             if text is None:
                 continue
             links += 1
@@ -88,20 +110,10 @@ class Tree:
                 return candidate.relative_to(self.real).parts
         raise SandboxDenied(f"a symbolic link leads out of the root {self.real}", path=path, operation="resolve")
 
-    def _link_text(self, names: list[str], *, path: str) -> str | None:
-        try:
-            return os.readlink("/".join(names), dir_fd=self._fd)
-        except OSError as error:
-            if error.errno in {errno.EINVAL, errno.ENOENT}:  # no link, or nothing there
-                return None
-            if error.errno == errno.ENOTDIR:
-                raise NotFound(Reason.THROUGH_FILE, path=path, operation="resolve") from error
-            raise
-
     @contextmanager
     def parent(self, names: Names, *, path: str, operation: Operation) -> Generator[int]:
         """Give a descriptor of the directory that holds the last of `names`, opened without following a link."""
-        fd = os.dup(self._fd)
+        fd = self._enter(path=path, operation=operation)
         try:
             for name in names[:-1]:
                 fd = _step(fd, name, path=path, operation=operation)
@@ -115,7 +127,7 @@ class Tree:
 
         If the block fails, the made directories are removed again, as far as nobody has used them meanwhile.
         """
-        parent = MadeParent(os.dup(self._fd))
+        parent = MadeParent(self._enter(path=path, operation="write"))
         try:
             for depth, name in enumerate(names[:-1], start=1):
                 parent.enter(name, shown="/".join(names[:depth]), path=path)
@@ -178,6 +190,18 @@ def _sync(fd: int) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def _link_text(root: int, names: list[str], *, path: str) -> str | None:
+    """Return the text of a link below the directory `root`; `None` for what is no link."""
+    try:
+        return os.readlink("/".join(names), dir_fd=root)
+    except OSError as error:
+        if error.errno in {errno.EINVAL, errno.ENOENT}:  # no link, or nothing there
+            return None
+        if error.errno == errno.ENOTDIR:
+            raise NotFound(Reason.THROUGH_FILE, path=path, operation="resolve") from error
+        raise
 
 
 def _is_text(name: str) -> bool:

@@ -14,6 +14,7 @@ from backends.local._publish import Publisher
 from backends.local._tree import Names, Tree, open_regular
 from backends.local._version import CHUNK_BYTES, content_identity, version_of
 from backends.options import LocalOptions
+from fs_core.cancellation import to_the_end
 from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NotDirectory, NotRegularFile, Reason, StaleVersion, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display, is_staged_name
@@ -34,6 +35,7 @@ from fs_core.types import (
 __all__ = ["LocalBackend", "open_local"]
 
 UNSIZED_BYTES_MAX: Final = 64 << 20
+CLOSE_TIMEOUT_S: Final = 10.0
 _KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 
 
@@ -174,15 +176,18 @@ class LocalBackend(Backend):
 
         def work(call: WorkerCall) -> LocalProbe:
             call.check()
-            return probe_directory(self._tree.real, self._locks, call=call)
+            return probe_directory(self._opened(".").real, self._locks, call=call)
 
         return await self._workers.run(work)
 
     async def aclose(self) -> None:
-        """Release the root directory."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._tree.close()
+        """Wait a bounded time for operations under way, then release the root directory; idempotent."""
+        self._is_closed = True
+        await to_the_end(self._close)
+
+    async def _close(self) -> None:
+        await self._workers.drained(timeout_s=CLOSE_TIMEOUT_S)
+        self._tree.close()
 
     def _opened(self, shown: str) -> Tree:
         if self._is_closed:

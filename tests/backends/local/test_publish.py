@@ -657,8 +657,25 @@ async def test_a_write_protected_file_is_kept(
     # The tests may run as root, to whom nothing is write-protected.
     monkeypatch.setattr(_publish.os, "access", never)
     (root / "a.txt").write_bytes(b"old")
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(PermissionDenied, match="the file is write-protected"):
         await backend.write(await target_of(backend, "a.txt"), b"new", condition=Always())
+    assert (root / "a.txt").read_bytes() == b"old"
+
+
+async def test_a_file_system_that_became_read_only_is_told(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.statvfs(root)
+    remounted = os.statvfs_result((*tuple(real)[:8], real.f_flag | os.ST_RDONLY, real.f_namemax, real.f_fsid))
+    (root / "a.txt").write_bytes(b"old")
+    monkeypatch.setattr(_publish.os, "access", never)
+
+    def fstatvfs(_: int) -> os.statvfs_result:
+        return remounted
+
+    monkeypatch.setattr(_publish.os, "fstatvfs", fstatvfs)
+    with pytest.raises(PermissionDenied, match="read-only"):
+        await replace(backend, "a.txt", b"new")
     assert (root / "a.txt").read_bytes() == b"old"
 
 
