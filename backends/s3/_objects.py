@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypedDict, cast
 from fs_core.types import Digest, Version
 
 __all__ = [
+    "LINEAGE_LENGTH",
     "LINEAGE_METADATA",
     "BodyAnswer",
     "BodyStream",
@@ -27,7 +28,7 @@ __all__ = [
 LINEAGE_METADATA: Final = "seamfs-write"
 """The one key of user metadata that a write adds: its own token and those of the writes before it, newest first."""
 
-_LINEAGE_LENGTH: Final = 8
+LINEAGE_LENGTH: Final = 8
 
 _KEPT: Final = (
     "ContentType",
@@ -193,6 +194,6 @@ def _kept_of(answer: ObjectAnswer) -> Kept:
 
 def put_parameters(kept: Kept, *, token: str) -> tuple[dict[str, object], tuple[str, ...]]:
     """Return the parameters of a PUT that keeps `kept` and carries `token`, and the lineage it then has."""
-    lineage = (token, *kept.lineage)[:_LINEAGE_LENGTH]
+    lineage = (token, *kept.lineage)[:LINEAGE_LENGTH]
     metadata = {**kept.metadata, LINEAGE_METADATA: " ".join(lineage)}
     return {**kept.parameters, "Metadata": metadata}, lineage

@@ -15,7 +15,7 @@ import anyio
 
 from backends.s3._client import S3Client, backoff_s
 from backends.s3._errors import Failure, RequestFailed
-from backends.s3._objects import Kept, ObjectHead, put_parameters
+from backends.s3._objects import LINEAGE_LENGTH, Kept, ObjectHead, put_parameters
 from backends.s3._probe import Guards
 from fs_core.cancellation import to_the_end
 from fs_core.errors import OutcomeUnknown
@@ -25,8 +25,8 @@ __all__ = ["Publisher", "Refused"]
 
 _SENDS_MAX: Final = 3
 _UNSETTLED: Final = frozenset({Failure.CONFLICT, Failure.THROTTLED, Failure.SERVER, Failure.CUT, Failure.TIMEOUT})
-_SENT_AGAIN: Final = _UNSETTLED - {Failure.TIMEOUT}
-"""A request that timed out may still be on its way; another one would only add to the wait."""
+"""What leaves open whether the PUT took effect. Only a timeout is not sent again: the request may still be on its way,
+so a look that does not find it settles nothing, and another one would only add to the wait."""
 
 
 class Refused(Exception):
@@ -85,6 +85,7 @@ class Publisher:
     async def _send(
         self, condition: WriteCondition, *, token: str, parameters: Mapping[str, object], after: Kept
     ) -> ObjectHead:
+        is_open = False
         for sending in range(1, _SENDS_MAX + 1):
             try:
                 stored = await self.client.put(self.key, self.data, parameters=parameters)
@@ -92,21 +93,38 @@ class Publisher:
                 is_refusal = failed.failure in _refusals(condition)
                 if not is_refusal and failed.failure not in _UNSETTLED:
                     raise
-                found = await self._look()
-                fate = _fate(found, token=token, condition=condition)
-                if fate is _Fate.DONE and found is not None:
-                    return found
-                if fate is _Fate.DONE_AND_REPLACED:
-                    # It is not known which ETag ours had. This one matches no object, as it should by now.
-                    return self._head(f"replaced-{token}", "", after)
-                if is_refusal or fate is _Fate.CHANGED:
-                    raise Refused(found) from failed
-                if failed.failure not in _SENT_AGAIN or sending == _SENDS_MAX:
+                is_open = is_open or not is_refusal
+                settled = await self._settle(failed, condition, token=token, after=after, is_open=is_open)
+                if settled is not None:
+                    return settled
+                if sending == _SENDS_MAX:
                     raise
                 await anyio.sleep(backoff_s(sending))
             else:
                 return self._head(stored.etag, stored.version_id, after)
         raise AssertionError("the last sending returns or raises")  # pragma: no cover
+
+    async def _settle(
+        self, failed: RequestFailed, condition: WriteCondition, *, token: str, after: Kept, is_open: bool
+    ) -> ObjectHead | None:
+        """Look what became of a PUT; `None` if it did not happen and may be sent again.
+
+        `is_open` tells that the answer to some sending was lost.
+        """
+        found = await self._look()
+        fate = _fate(found, token=token, condition=condition)
+        if fate is _Fate.DONE and found is not None:
+            return found
+        if fate is _Fate.DONE_AND_REPLACED:
+            # It is not known which ETag ours had. This one matches no object, as it should by now.
+            return self._head(f"replaced-{token}", "", after)
+        if failed.failure in _refusals(condition) or fate is _Fate.CHANGED:
+            if is_open and _is_forgotten(found, after.lineage):
+                raise self._unknown("the write may have been one of many since then") from failed
+            raise Refused(found) from failed
+        if failed.failure is Failure.TIMEOUT:
+            raise self._unknown("the store did not answer in time, and may still write") from failed
+        return None
 
     def _head(self, etag: str, version_id: str, kept: Kept) -> ObjectHead:
         return ObjectHead(etag=etag, version_id=version_id, size_bytes=len(self.data), kept=kept)
@@ -115,8 +133,10 @@ class Publisher:
         try:
             return await self.client.head(self.key)
         except RequestFailed as blind:
-            reason = "the write may have happened, and the store cannot be asked now; read the file before going on"
-            raise OutcomeUnknown(reason, path=self.display_path, operation="write") from blind
+            raise self._unknown("the write may have happened, and the store cannot be asked now") from blind
+
+    def _unknown(self, what: str) -> OutcomeUnknown:
+        return OutcomeUnknown(f"{what}; read the file before going on", path=self.display_path, operation="write")
 
 
 def _refusals(condition: WriteCondition) -> frozenset[Failure]:
@@ -138,3 +158,13 @@ def _fate(found: ObjectHead | None, *, token: str, condition: WriteCondition) ->
             return _Fate.UNCHANGED if found is None else _Fate.CHANGED
         case IfVersion(version):
             return _Fate.UNCHANGED if found is not None and found.etag == version.token else _Fate.CHANGED
+
+
+def _is_forgotten(found: ObjectHead | None, lineage: tuple[str, ...]) -> bool:
+    """Tell whether so many have written since that the object no longer says whether `lineage` was continued.
+
+    Its first token is that of our write. Of the others, those of the writes before it, none is left then.
+    """
+    if found is None or len(found.kept.lineage) < LINEAGE_LENGTH:
+        return False
+    return not set(lineage[1:]) & set(found.kept.lineage)
