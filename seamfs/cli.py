@@ -20,7 +20,12 @@ BROKEN_PIPE: Final = 141
 _ROOT_HELP = "a directory, file://, s3://bucket/prefix, sftp://[user@]host[:port]/path, memory://, or any fsspec URL"
 _ONE_SHOT = (
     "One call of the tool, as a model makes it, but without the read-before-write rule: there is no earlier read "
-    "that this command could remember. Exit status: 0 done, 1 refused (CODE: message on standard error), 2 usage."
+    "that this command could remember, unless --state names a file where it is kept. Exit status: 0 done, 1 refused "
+    "(CODE: message on standard error), 2 usage."
+)
+_SESSION_HELP = (
+    "whose reads these are in the file of --state: stdio by default for serve, cli for single commands; a server has "
+    "its session for itself as long as it runs"
 )
 _TOOLS = (
     "All tools that seamfs serve --progressive would offer, those of mounted servers included. A server is waited for "
@@ -108,8 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     configured.add_argument("--config", type=Path, metavar="FILE", help="read this instead of ./seamfs.toml")
     rooted = argparse.ArgumentParser(add_help=False, parents=[configured])
     rooted.add_argument("root", metavar="ROOT", help=_ROOT_HELP)
-    _add_serve(commands.add_parser("serve", parents=[rooted], help="offer the tools over MCP"))
-    one_shot = argparse.ArgumentParser(add_help=False, parents=[rooted])
+    remembering = argparse.ArgumentParser(add_help=False)
+    remembering.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="keep here what was read, so that a later start knows it; made if missing",
+    )
+    remembering.add_argument("--session", metavar="NAME", help=_SESSION_HELP)
+    _add_serve(commands.add_parser("serve", parents=[rooted, remembering], help="offer the tools over MCP"))
+    one_shot = argparse.ArgumentParser(add_help=False, parents=[rooted, remembering])
     one_shot.add_argument("path", metavar="PATH", help="relative to ROOT")
     one_shot.add_argument("--json", action="store_true", help="print the structured value, or the error object")
     for name, help_text in (
@@ -230,6 +243,8 @@ def _run_serve(options: argparse.Namespace) -> int:
             read_only=options.read_only,
             structured=options.structured,
             policy=options.policy,
+            state=options.state,
+            session=options.session,
             progressive=options.progressive,
             mode=None if options.mode is None else Mode(options.mode),
             eager=tuple(options.eager or ()),
@@ -280,6 +295,8 @@ def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool
         {"file_path": options.path, **arguments},
         root=options.root,
         config_file=options.config,
+        state=options.state,
+        session=options.session,
         as_json=options.json,
     )
     if code is None:

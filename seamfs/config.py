@@ -1,13 +1,15 @@
 """Settings from flags, the environment and `seamfs.toml`, in that order; the first that names a setting wins."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, cast, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -45,6 +47,8 @@ __all__ = [
     "Settings",
     "load_settings",
     "mounting_file",
+    "refuse_unused_state",
+    "session_name",
 ]
 
 ENV_PREFIX: Final = "SEAMFS_"
@@ -60,9 +64,22 @@ NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
 
 PolicyName = Literal["read-before-write", "none"]
 
+_SESSION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 
 class BadSettingError(ValueError):
     """Raised when a setting is unknown or has a bad value; one line that names where it was set, without the value."""
+
+
+def session_name(text: str) -> str:
+    """Return a name that a session may have: it can stand in the name of a file.
+
+    Raises:
+        ValueError: It may not.
+    """
+    if _SESSION_NAME.fullmatch(text) is None:
+        raise ValueError("the name of a session is 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit")
+    return text
 
 
 class HttpSettings(BaseModel):
@@ -114,6 +131,10 @@ class Settings(BaseSettings):
     )
 
     policy: PolicyName = "read-before-write"
+    state: Path | None = Field(default=None, description="file that keeps what named sessions have read")
+    session: Annotated[str, AfterValidator(session_name)] | None = Field(
+        default=None, description="whose reads these are, over stdio and of single commands; needs `state`"
+    )
     read: ReadLimits = ReadLimits()
     local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
@@ -197,6 +218,25 @@ def load_settings(
         return Settings(**merged)
     except ValidationError as error:
         raise BadSettingError(_explain(error, sources)) from None
+
+
+def refuse_unused_state(settings: Settings, *, state: Path | None, read_only: bool = False) -> None:
+    """Refuse settings of observations that nothing would come of.
+
+    Args:
+        settings: As loaded.
+        state: What the command line itself names, which has to be of use; settings for many servers need not.
+        read_only: Whether the command line asks for that.
+
+    Raises:
+        BadSettingError: A session that is kept nowhere, or a state where nothing has to be remembered.
+    """
+    if settings.session is not None and settings.state is None:
+        raise BadSettingError(
+            "--session: a session is kept in a file; name that with --state (or state in seamfs.toml)"
+        )
+    if state is not None and (read_only or settings.policy == "none"):
+        raise BadSettingError("--state: with --read-only or --policy none nothing is remembered; leave one of them out")
 
 
 def mounting_file() -> Path | None:

@@ -15,7 +15,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from progressive import Surface
-from seamfs.mcp_agents import Agents, Context, is_sessionless
+from seamfs.mcp_agents import NAME_HEADER, Agents, Context, is_sessionless, requested_name
 from seamfs.workspace import Workspace
 from tool_runtime import (
     ContentBlock,
@@ -42,7 +42,13 @@ PROGRESS_PERIOD_S: Final = 1.0
 LOGGED_CHARS_MAX: Final = 40
 
 
-def build_server(workspace: Workspace, *, structured: bool = False, surface: Surface | None = None) -> Server[Agents]:
+def build_server(
+    workspace: Workspace,
+    *,
+    structured: bool = False,
+    surface: Surface | None = None,
+    stdio_session: str | None = None,
+) -> Server[Agents]:
     """Return a server for the tools of a workspace.
 
     Args:
@@ -51,12 +57,18 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
             workspace may be called by its name all the same, in Code mode from programs.
         structured: Send the value of a result as `structuredContent` too, and announce its schema. Some clients then
             show their model the value instead of the text.
+        stdio_session: Whose reads those of the client on stdio are; without a name they are its own.
     """
 
     @asynccontextmanager
     async def lifespan(_server: Server[Agents]) -> AsyncGenerator[Agents]:
         # Entered once per stdio connection and once per HTTP server.
-        agents = Agents(workspace, sessions_max=workspace.settings.http.sessions_max, surface=surface)
+        agents = Agents(
+            workspace,
+            sessions_max=workspace.settings.http.sessions_max,
+            surface=surface,
+            stdio_session=stdio_session,
+        )
         unobserve = workspace.tools.add_observer(partial(_log_nested, agents))
         try:
             yield agents
@@ -87,7 +99,7 @@ def build_server(workspace: Workspace, *, structured: bool = False, surface: Sur
         )
 
     def is_refused(ctx: Context) -> bool:
-        return workspace.remembers and is_sessionless(ctx)
+        return workspace.remembers and requested_name(ctx) is None and is_sessionless(ctx)
 
     async def require_session(ctx: ServerRequestContext[Agents, Any], call_next: CallNext) -> HandlerResult:
         if is_refused(ctx) and ctx.method != "server/discover":
@@ -230,7 +242,8 @@ def _call_result(result: ToolResult, *, structured: bool) -> types.CallToolResul
 def _needs_session(requested: str) -> MCPError:
     message = (
         f"protocol revision {requested} has no sessions over HTTP, and this server must know which client has read a "
-        "file before it lets it change that file; use the initialize handshake, stdio, --read-only or --policy none"
+        f"file before it lets it change that file; use the initialize handshake, a header {NAME_HEADER}: NAME, stdio, "
+        "--read-only or --policy none"
     )
     supported = types.UnsupportedProtocolVersionErrorData(
         supported=list(HANDSHAKE_PROTOCOL_VERSIONS), requested=requested

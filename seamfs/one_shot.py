@@ -11,7 +11,8 @@ import anyio
 from pydantic import JsonValue
 
 from fs_core.errors import FsError, NotText, TooLarge
-from seamfs.config import Settings, load_settings
+from seamfs.config import Settings, load_settings, refuse_unused_state
+from seamfs.session_claim import claimed
 from seamfs.terminal import write_text
 from seamfs.workspace import open_workspace
 from tool_runtime import ToolFailure, ToolResult
@@ -20,17 +21,30 @@ __all__ = ["run_tool", "standard_input"]
 
 STANDARD_INPUT: Final = "standard input"
 INPUT_SIZE_BYTES_MAX: Final = 512 * 1024 * 1024
+CLI_SESSION: Final = "cli"
 
 
 def run_tool(
-    name: str, arguments: Mapping[str, JsonValue], *, root: str, config_file: Path | None, as_json: bool
+    name: str,
+    arguments: Mapping[str, JsonValue],
+    *,
+    root: str,
+    config_file: Path | None,
+    state: Path | None,
+    session: str | None,
+    as_json: bool,
 ) -> str | None:
-    """Call a tool without an observation policy, print its result, and return the code if it was refused.
+    """Call a tool, print its result, and return the code if it was refused. Without a state there is no policy.
 
     Raises:
         BadSettingError: A setting is wrong.
     """
-    settings = load_settings(flags={"policy": "none"}, config_file=config_file)
+    given = {"state": state, "session": session}
+    flags = {key: value for key, value in given.items() if value is not None}
+    settings = load_settings(flags=flags, config_file=config_file)
+    refuse_unused_state(settings, state=state)
+    if settings.state is None:
+        settings = settings.model_copy(update={"policy": "none"})
     result = anyio.run(partial(_call, name, arguments, root=root, settings=settings))
     code = result.code if isinstance(result, ToolFailure) else None
     if as_json:
@@ -64,7 +78,12 @@ def standard_input() -> str:
 async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:
     try:
         async with open_workspace(root, settings=settings) as workspace:
-            return await workspace.call(workspace.session(), name, arguments)
+            if settings.state is None or not workspace.remembers:
+                return await workspace.call(workspace.session(), name, arguments)
+            session = settings.session or CLI_SESSION
+            # Single commands share a session with each other, and not with a server.
+            async with claimed(settings.state, root_url=workspace.root.url, session=session, shared=True):
+                return await workspace.call(workspace.session(session), name, arguments)
     except FsError as error:
         return ToolFailure(error.code.value, str(error), retryable=error.retryable)
 

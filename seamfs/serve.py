@@ -18,13 +18,22 @@ from mcp.server.stdio import stdio_server
 from pydantic import SecretStr
 
 from progressive import Mode, Surface
-from seamfs.config import BadSettingError, PolicyName, Settings, load_settings, mounting_file
+from seamfs.config import (
+    BadSettingError,
+    PolicyName,
+    Settings,
+    load_settings,
+    mounting_file,
+    refuse_unused_state,
+)
 from seamfs.extras import require_extra
 from seamfs.http_closing import ClosingApp
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
 from seamfs.logs import configure_logging, expect_shutdown
+from seamfs.mcp_agents import NAME_HEADER
 from seamfs.mcp_server import build_server
+from seamfs.session_claim import claimed
 from seamfs.signals import run_until_signal
 from seamfs.workspace import Workspace, open_workspace
 
@@ -36,6 +45,7 @@ PATH: Final = "/mcp"
 CALL_GRACE_S: Final = 3
 SHUTDOWN_TIMEOUT_S: Final = CALL_GRACE_S + 2
 BACKLOG: Final = 128
+STDIO_SESSION: Final = "stdio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,8 @@ class ServeOptions:
     read_only: bool = False
     structured: bool = False
     policy: PolicyName | None = None
+    state: Path | None = None
+    session: str | None = None
     progressive: bool = False
     mode: Mode | None = None
     eager: tuple[str, ...] = ()
@@ -83,6 +95,11 @@ def serve(options: ServeOptions) -> int:
         config_file=options.config_file,
         ignored_variables=() if options.token_variable is None else (options.token_variable,),
     )
+    refuse_unused_state(settings, state=options.state, read_only=options.read_only)
+    if settings.session is not None and options.http is not None:
+        raise BadSettingError(
+            f"--session: over HTTP each client names its own session, with the header {NAME_HEADER}: NAME"
+        )
     if not settings.progressive.enabled and (options.mounts or options.eager):
         raise BadSettingError(
             "--mount, --mount-url and --eager need --progressive (or progressive.enabled = true in seamfs.toml), or "
@@ -94,6 +111,8 @@ def serve(options: ServeOptions) -> int:
     if settings.mounts and not settings.progressive.enabled:
         fields = {"mounts": sorted(settings.mounts)}
         logger.warning("mounts are not started without --progressive", extra={"fields": fields})
+    if settings.state is not None and (options.read_only or settings.policy == "none"):
+        logger.warning("state is not used: nothing is remembered with --read-only or --policy none")
     if options.http is None:
         return anyio.run(_open, options, settings, partial(_run_stdio, options))
     host, port = parse_address(options.http)
@@ -145,13 +164,14 @@ def _refuse_mounts_of_the_agent(workspace: Workspace) -> None:
 
 
 def _flags(options: ServeOptions) -> dict[str, Any]:
-    flags: dict[str, Any] = {}
-    if options.policy is not None:
-        flags["policy"] = options.policy
-    if options.allowed_hosts:
-        flags["http"] = {"allowed_hosts": options.allowed_hosts}
-    if options.mounts:
-        flags["mounts"] = options.mounts
+    given: dict[str, Any] = {
+        "policy": options.policy,
+        "state": options.state,
+        "session": options.session,
+        "mounts": options.mounts or None,
+        "http": {"allowed_hosts": options.allowed_hosts} if options.allowed_hosts else None,
+    }
+    flags = {name: value for name, value in given.items() if value is not None}
     progressive: dict[str, Any] = {}
     if options.progressive:
         progressive["enabled"] = True
@@ -168,12 +188,23 @@ def _flags(options: ServeOptions) -> dict[str, Any]:
 
 
 async def _run_stdio(options: ServeOptions, workspace: Workspace, surface: Surface | None) -> int:
-    return await run_until_signal(partial(serve_stdio, workspace, surface, structured=options.structured))
+    serve_client = partial(serve_stdio, workspace, surface, structured=options.structured)
+    state, name = workspace.settings.state, workspace.settings.session or STDIO_SESSION
+    if state is None or not workspace.remembers:
+        return await run_until_signal(serve_client)
+
+    async def serve_named() -> None:
+        async with claimed(state, root_url=workspace.root.url, session=name):
+            await serve_client(session=name)
+
+    return await run_until_signal(serve_named)
 
 
-async def serve_stdio(workspace: Workspace, surface: Surface | None = None, *, structured: bool) -> None:
-    """Serve one client until it closes our standard input."""
-    server = build_server(workspace, structured=structured, surface=surface)
+async def serve_stdio(
+    workspace: Workspace, surface: Surface | None = None, *, structured: bool, session: str | None = None
+) -> None:
+    """Serve one client until it closes our standard input; a session with a name goes on where it was left."""
+    server = build_server(workspace, structured=structured, surface=surface, stdio_session=session)
     logger.info("serving", extra={"fields": {"root": workspace.root.url, "transport": "stdio"}})
     lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
     async with stdio_server(stdin=lines) as (requests, answers):

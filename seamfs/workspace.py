@@ -1,20 +1,23 @@
 """The composition root: one opened store with its file system, its tools and its owners' observations."""
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 import anyio
 from pydantic import JsonValue
 
 from backends.registry import open_backend
+from fs_core.errors import InvalidPath
 from fs_core.filesystem import BackedFileSystem
 from fs_core.paths import Root
 from fs_core.policy import MemoryObservations, ObservationStore, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.protocol import Backend, Capabilities
 from fs_core.session import FileSession
 from seamfs.config import Settings, load_settings
+from seamfs.session_document import dump_session, load_session
 from tool_fs.toolset import file_tools
 from tool_runtime import ToolCall, ToolResult, ToolRuntime
 
@@ -65,7 +68,7 @@ class Workspace:
     @property
     def remembers(self) -> bool:
         """Whether what an owner has read decides what it may change: a policy, and something to change."""
-        return self.settings.policy != "none" and not self.read_only
+        return _remembers(self.settings, read_only=self.read_only)
 
     def session(self, owner: str | None = None) -> FileSession:
         """Return one owner's view of the files, under the policy of the settings.
@@ -84,6 +87,27 @@ class Workspace:
     async def forget(self, owner: str) -> None:
         """Drop what an owner has seen; it has to read again."""
         await self._observations.forget(OwnerId(owner))
+
+    async def export_session(self, owner: str) -> str:
+        """Return what an owner has seen as a JSON document, for `import_session` here or in another process.
+
+        Raises:
+            FsError: The store of observations cannot be read.
+            BadSessionError: It would be longer than a document may be.
+        """
+        return dump_session(await self._observations.export(OwnerId(owner)), root_url=self.root.url)
+
+    async def import_session(self, owner: str, text: str) -> None:
+        """Make what a document says everything that an owner has seen.
+
+        It is believed: whoever can write a document can let its owner change files unread. Files that changed since it
+        was made are stale, as ever.
+
+        Raises:
+            BadSessionError: The document is none, of an unknown version, or of another root. Nothing is changed.
+            FsError: The store of observations cannot be written.
+        """
+        await self._observations.restore(OwnerId(owner), load_session(text, root_url=self.root.url))
 
     async def call(self, session: FileSession, name: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
         """Run one tool for a session; whatever goes wrong is in the result."""
@@ -104,16 +128,39 @@ async def open_workspace(
         url: A path, `file://`, `s3://bucket/prefix`, `sftp://[user@]host[:port]/path`, `memory://`, or any fsspec URL.
         settings: By default those of this process, see `load_settings`.
         read_only: Register the tool read alone.
-        observations: Where what owners have seen is kept; by default in this process, until the block ends.
+        observations: Where what owners have seen is kept; by default in the file that `settings.state` names, and
+            without one in this process, until the block ends.
 
     Raises:
-        FsError: The store cannot be opened.
+        FsError: The store cannot be opened, or the file of observations.
         BadSettingError: No settings were given and those of this process are wrong.
     """
     chosen = load_settings() if settings is None else settings
-    backend = await open_backend(url, chosen.backends)
-    try:
+    async with AsyncExitStack() as opened:
+        backend = await open_backend(url, chosen.backends)
+        opened.push_async_callback(_close, backend)
+        if observations is None and chosen.state is not None and _remembers(chosen, read_only=read_only):
+            await _refuse_state_in_root(chosen.state, backend)
+            # A server without a file does without the library too.
+            from seamfs.state import open_observations
+
+            saved = open_observations(chosen.state, root_url=backend.root.url)
+            observations = await opened.enter_async_context(saved)
         yield Workspace(backend, settings=chosen, read_only=read_only, observations=observations)
-    finally:
-        with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
-            await backend.aclose()
+
+
+def _remembers(settings: Settings, *, read_only: bool) -> bool:
+    return settings.policy != "none" and not read_only
+
+
+async def _close(backend: Backend) -> None:
+    with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+        await backend.aclose()
+
+
+async def _refuse_state_in_root(state: Path, backend: Backend) -> None:
+    """Refuse to keep what agents have read where they can write."""
+    file = await anyio.Path(state).resolve()
+    if backend.scheme == "file" and file.is_relative_to(backend.root.url):
+        reason = "lies in the root, where an agent may change it; keep the observation state elsewhere"
+        raise InvalidPath(reason, path=str(state), operation="open")

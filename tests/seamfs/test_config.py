@@ -59,10 +59,14 @@ def test_a_named_file_is_read_instead_of_the_usual_one(tmp_path: Path) -> None:
         ("SEAMFS_READ__MAX_LINES", "many", "SEAMFS_READ__MAX_LINES: Input should be a valid integer"),
         ("SEAMFS_POLICY", "sometimes", "SEAMFS_POLICY: Input should be 'read-before-write' or 'none'"),
         ("SEAMFS_READ__LINES", "3", "SEAMFS_READ__LINES: unknown setting; known here: max_lines, max_line_chars"),
-        ("SEAMFS_REED__MAX_LINES", "3", "SEAMFS_REED__MAX_LINES: unknown setting; known here: policy, read, local"),
+        (
+            "SEAMFS_REED__MAX_LINES",
+            "3",
+            "SEAMFS_REED__MAX_LINES: unknown setting; known here: policy, state, session, read, local",
+        ),
         ("SEAMFS_POLICY__X", "1", "SEAMFS_POLICY__X: unknown setting; SEAMFS_POLICY holds one value"),
         ("SEAMFS_S3__ENDPOINT_URL", "127.0.0.1:9000", "SEAMFS_S3__ENDPOINT_URL: an endpoint is a URL that begins with"),
-        ("SEAMFS_POLCIY", "none", "SEAMFS_POLCIY: unknown setting; known here: policy, read"),
+        ("SEAMFS_POLCIY", "none", "SEAMFS_POLCIY: unknown setting; known here: policy, state, session, read"),
         ("SEAMFS_READ", "{not json", "SEAMFS_READ: "),
     ],
 )
@@ -81,7 +85,7 @@ def test_a_bad_variable_is_one_line_that_names_it(
     ("text", "expected"),
     [
         ("[read]\nmax_lines = 0\n", "seamfs.toml: read.max_lines: Input should be greater than 0"),
-        ("[reed]\nmax_lines = 5\n", "seamfs.toml: reed: unknown setting; known here: policy, read"),
+        ("[reed]\nmax_lines = 5\n", "seamfs.toml: reed: unknown setting; known here: policy, state, session, read"),
         ("[s3]\nregoin = 'x'\n", "seamfs.toml: s3.regoin: unknown setting; known here: concurrency_max"),
         ("[read\n", "seamfs.toml: "),
         (
