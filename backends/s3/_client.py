@@ -7,9 +7,9 @@ own calls drop conditions above one part, tear reads in chunks and answer from c
 import base64
 import random
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
@@ -19,10 +19,12 @@ from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from botocore.loaders import Loader
 
+from backends._answers import bounded_answers
 from backends.options import S3Options
 from backends.s3._errors import Failure, RequestFailed, failure_of
 from backends.s3._objects import (
     BodyAnswer,
+    BodyStream,
     ListAnswer,
     ObjectAnswer,
     ObjectHead,
@@ -45,7 +47,10 @@ _TRANSFER_RATE_MIN_BYTES_PER_S: Final = 1 << 20
 _LOADER: Final = Loader()
 """Parsed descriptions of the service, shared by all sessions: half a second of work each time otherwise."""
 
-_HASH_CHUNK_BYTES: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 20
+
+_ANSWER_BYTES_MAX: Final = 4 << 20
+"""For listings and errors: a page of 1,000 keys of 1,024 bytes, percent-encoded, has less."""
 
 
 class _RawClient(Protocol):
@@ -93,18 +98,33 @@ class _SessionSource(Protocol):
 
 
 class _SingleSendSession(AIOHTTPSession):
-    """An HTTP session that sends a request once.
+    """An HTTP session that sends a request once, to the store alone, and takes no endless listings.
 
     aiohttp sends a PUT again when its connection breaks, even after the store has taken it, and then reports the
-    fate of the copy. Sending again is decided in `backends.s3._publish`, after a look.
+    fate of the copy. Sending again is decided in `backends.s3._publish`, after a look. And it would follow a redirect
+    to any host; botocore finds another region of a bucket by itself.
     """
 
     async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession:
         base = cast("_SessionSource", super())
         session = await base._get_session(proxy_url)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        # The switch has no public name; aiohttp's own test client sets it in the same way.
+        # These have no public name behind aiobotocore; aiohttp's own test client sets the first in the same way.
         session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        return session
+        session._response_class = _BoundedAnswer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return cast("aiohttp.ClientSession", _NoRedirects(session))
+
+
+class _NoRedirects:
+    """What aiobotocore uses of a session, without the redirects."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    def request(self, method: str, **options: Any) -> Awaitable[aiohttp.ClientResponse]:  # noqa: ANN401 - aiohttp's own
+        return self._session.request(method, allow_redirects=False, **options)
+
+
+_BoundedAnswer: Final = bounded_answers(_ANSWER_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,26 +194,31 @@ class S3Client:
 
         async def send(scope: anyio.CancelScope) -> ObjectBytes:
             answer = await self._raw.get_object(**parameters)
-            scope.deadline += answer.get("ContentLength", 0) / _TRANSFER_RATE_MIN_BYTES_PER_S
             body = answer["Body"]
             try:
-                data = await body.read()
+                start, total_bytes = total_size(answer)
+                wanted_bytes = max(0, total_bytes - start)
+                if limit is not None:
+                    # A store that knows no ranges answers from the start.
+                    wanted_bytes = min(wanted_bytes, max(0, offset - start) + limit)
+                scope.deadline += wanted_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
+                data = b"".join([piece async for piece in _pieces(body, wanted_bytes)])
             finally:
                 body.close()
-            return ObjectBytes(data=data, offset=total_size(answer)[0], head=head_of(answer))
+            return ObjectBytes(data=data, offset=start, head=head_of(answer))
 
         return await self._request(send, attempts=_READ_ATTEMPTS)
 
-    async def feed(self, key: str, sink: Callable[[bytes], None], *, etag: str) -> None:
-        """Feed all bytes of the version `etag` to `sink`, in bounded memory; not tried again."""
+    async def feed(self, key: str, sink: Callable[[bytes], None], *, etag: str, size_bytes: int) -> None:
+        """Feed all bytes of the version `etag`, which has `size_bytes`, to `sink`; not tried again."""
         parameters = {**self._at(key), "IfMatch": f'"{etag}"'}
 
         async def send(scope: anyio.CancelScope) -> None:
             answer = await self._raw.get_object(**parameters)
-            scope.deadline += answer.get("ContentLength", 0) / _TRANSFER_RATE_MIN_BYTES_PER_S
+            scope.deadline += size_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
             body = answer["Body"]
             try:
-                while piece := await body.read(_HASH_CHUNK_BYTES):
+                async for piece in _pieces(body, size_bytes):
                     sink(piece)
             finally:
                 body.close()
@@ -291,6 +316,14 @@ class S3Client:
         except TimeoutError as error:
             raise RequestFailed(Failure.TIMEOUT) from error
         raise AssertionError("the last attempt returns or raises")  # pragma: no cover
+
+
+async def _pieces(body: BodyStream, size_bytes: int) -> AsyncGenerator[bytes]:
+    """Yield a body to its end, or to the first piece that goes beyond `size_bytes`."""
+    got = 0
+    while got <= size_bytes and (piece := await body.read(min(_CHUNK_BYTES, size_bytes - got + 1))):
+        got += len(piece)
+        yield piece
 
 
 def backoff_s(attempt: int) -> float:

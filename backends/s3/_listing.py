@@ -43,15 +43,18 @@ async def list_directory(client: S3Client, location: Location, target: Target, *
 def _entries(page: ListAnswer, *, base: str, location: Location, target: Target) -> Iterator[Entry]:
     for folded in page.get("CommonPrefixes", []):
         # `a//b` folds to `a//` in the directory `a/`: a name that is empty, shown as the `/` it consists of.
-        name = folded["Prefix"][len(base) : -1] or "/"
-        yield Entry(name=name, kind=FileKind.DIRECTORY, addressable=location.is_addressable(target, name))
+        prefix = folded.get("Prefix", "")
+        if prefix.startswith(base):
+            name = prefix[len(base) : -1] or "/"
+            yield Entry(name=name, kind=FileKind.DIRECTORY, addressable=location.is_addressable(target, name))
     for item in page.get("Contents", []):
-        name = item["Key"][len(base) :]
-        if is_staged_name(name) or (not name and item["Size"] == 0):
-            continue  # unfinished, or the marker that makes an empty directory
+        key, size_bytes = item.get("Key", ""), item.get("Size")
+        name = key[len(base) :]
+        if not key.startswith(base) or is_staged_name(name) or (not name and not size_bytes):
+            continue  # not asked for, unfinished, or the marker that makes an empty directory
         yield Entry(
             name=name or "/",
             kind=FileKind.FILE,
-            size_bytes=item["Size"],
+            size_bytes=size_bytes,
             addressable=location.is_addressable(target, name),
         )

@@ -1,5 +1,6 @@
 """What the store says about an object, and what of it a replacement keeps. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,8 @@ __all__ = [
     "BodyStream",
     "Kept",
     "ListAnswer",
+    "ListedObject",
+    "ListedPrefix",
     "ObjectAnswer",
     "ObjectHead",
     "Tag",
@@ -29,6 +32,9 @@ LINEAGE_METADATA: Final = "seamfs-write"
 """The one key of user metadata that a write adds: its own token and those of the writes before it, newest first."""
 
 LINEAGE_LENGTH: Final = 8
+
+_CONTENT_RANGE: Final = re.compile(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19})")
+"""RFC 9110, section 14.4."""
 
 _KEPT: Final = (
     "ContentType",
@@ -78,21 +84,25 @@ class BodyAnswer(ObjectAnswer):
     Body: BodyStream
 
 
-class _ListedObject(TypedDict):
+class ListedObject(TypedDict, total=False):
+    """One object of a listing; a store may leave anything out."""
+
     Key: str
     LastModified: datetime
     Size: int
 
 
-class _ListedPrefix(TypedDict):
+class ListedPrefix(TypedDict, total=False):
+    """Keys that are folded into one prefix."""
+
     Prefix: str
 
 
 class ListAnswer(TypedDict, total=False):
     """What is used of the answer to ListObjectsV2."""
 
-    Contents: list[_ListedObject]
-    CommonPrefixes: list[_ListedPrefix]
+    Contents: list[ListedObject]
+    CommonPrefixes: list[ListedPrefix]
     IsTruncated: bool
     NextContinuationToken: str
 
@@ -147,12 +157,21 @@ def unquoted(etag: str) -> str:
 
 
 def total_size(answer: ObjectAnswer) -> tuple[int, int]:
-    """Return where the body of an answer to GET starts and how long the whole object is."""
+    """Return where the body of an answer to GET starts and how long the whole object is.
+
+    Raises:
+        ValueError: the store tells no such thing.
+    """
     content_range = answer.get("ContentRange")
     if content_range is None:
-        return 0, answer.get("ContentLength", 0)
-    first, _, size = content_range.removeprefix("bytes ").partition("/")
-    return int(first.partition("-")[0]), int(size)
+        length = answer.get("ContentLength", -1)
+        if length < 0:
+            raise ValueError("the store gave no length")
+        return 0, length
+    told = _CONTENT_RANGE.fullmatch(content_range)
+    if told is None:
+        raise ValueError("the store gave a range that is none")
+    return int(told[1]), int(told[2])
 
 
 def head_of(answer: ObjectAnswer) -> ObjectHead:

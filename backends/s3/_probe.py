@@ -110,7 +110,8 @@ class _Scratch:
         """
         try:
             page = await self._client.list_page(f"{self._directory_prefix}.seamfs-", size=_LEFTOVERS_MAX)
-            changed = {item["Key"]: item["LastModified"] for item in page.get("Contents", [])}
+            found = page.get("Contents", [])
+            changed = {item["Key"]: item["LastModified"] for item in found if "Key" in item and "LastModified" in item}
             age_max = timedelta(seconds=_SCRATCH_REQUESTS_MAX * self._client.request_timeout_s)
             for key, changed_at in changed.items():
                 is_old = changed_at < max(changed.values()) - age_max

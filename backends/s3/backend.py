@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import anyio
 
 from backends.options import S3Options
-from backends.s3._client import S3Client
+from backends.s3._client import ObjectBytes, S3Client
 from backends.s3._errors import Failure, RequestFailed, fs_error
 from backends.s3._keys import Location
 from backends.s3._listing import list_directory
@@ -20,6 +20,7 @@ from backends.s3._writing import Writer
 from fs_core.digest import content_digest
 from fs_core.errors import (
     FsError,
+    IoFault,
     NotDirectory,
     NotFound,
     NotRegularFile,
@@ -207,8 +208,7 @@ class S3Backend(Backend):
                 if offset >= head.size_bytes:
                     return self._snapshot(key, head, b"", offset=offset)
             else:
-                data = got.data[offset - got.offset :]
-                return self._snapshot(key, got.head, data if limit is None else data[:limit], offset=offset)
+                return self._snapshot(key, got.head, _asked_part(got, target, offset=offset, limit=limit), offset=offset)
         raise _changed(target)
 
     async def _absence(self, target: Target, key: str) -> FsError:
@@ -245,6 +245,16 @@ class S3Backend(Backend):
         report = await probe_store(self._client, directory_prefix=below_root, bucket=self._location.bucket)
         known_guards.put((self._client.endpoint, self._location.bucket), report.guards)
         return report
+
+
+def _asked_part(got: ObjectBytes, target: Target, *, offset: int, limit: int | None) -> bytes:
+    """Return the part of an answer that was asked for; a store may send more, and must not send another one."""
+    end = got.head.size_bytes if limit is None else min(offset + limit, got.head.size_bytes)
+    wanted = got.data[max(0, offset - got.offset) : max(0, end - got.offset)]
+    if got.offset > offset or len(wanted) != max(0, end - offset):
+        reason = f"the store sent {len(wanted)} of the {max(0, end - offset)} bytes that were asked for"
+        raise IoFault(reason, path=target.display_path, operation="read", retryable=True)
+    return wanted
 
 
 def _is_directory(target: Target, operation: Operation) -> FsError:

@@ -184,6 +184,7 @@ async def test_tags_are_kept_or_their_loss_is_told(proxied: S3Backend, proxy: Fa
 
 def test_what_cannot_be_kept_is_named() -> None:
     answer: Any = {
+        "ContentLength": 1,
         "ETag": '"e"',
         "Metadata": {"ok": "1", "umlaut": "ä"},
         "MissingMeta": 1,
