@@ -10,6 +10,7 @@ acknowledged write; time decides only how long a dead owner keeps others waiting
 import random
 import secrets
 import time
+import unicodedata
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from backends.sftp._errors import Fenced
 from backends.sftp._resolve import Names, absolute
 from backends.sftp._stage import Staging
 from backends.sftp._wire import StatusCode, StatusError
-from fs_core.errors import Unavailable
+from fs_core.errors import PermissionDenied, Unavailable
 from fs_core.paths import display, staged_name
 
 __all__ = ["LEASES_WAITED_MAX", "HeldLock", "acquire", "lock_box"]
@@ -40,8 +41,12 @@ _ODD_REFUSALS_MAX: Final = 100
 
 
 def lock_box(target: Names) -> str:
-    """Return the path of the directory that is the lock of `target`."""
-    token = xxhash.xxh3_64_hexdigest("".join(target[-1:]).encode("utf-8", "surrogateescape"))
+    """Return the path of the directory that is the lock of `target`.
+
+    Spellings that a server without cases or with its own normal form takes for one name share a lock.
+    """
+    folded = unicodedata.normalize("NFC", "".join(target[-1:])).casefold()
+    token = xxhash.xxh3_64_hexdigest(folded.encode("utf-8", "surrogateescape"))
     return absolute((*target[:-1], staged_name(token, suffix="lock")))
 
 
@@ -130,6 +135,7 @@ def acquire(
     Raises:
         Fenced: someone removed the upload.
         Unavailable: others held the lock for too long.
+        PermissionDenied: another user's client has left it, and it may not be removed.
     """
     give_up_s = time.monotonic() + LEASES_WAITED_MAX * lease_s
     watch = _Watch()
@@ -143,18 +149,20 @@ def acquire(
         if refusal.code == StatusCode.NO_SUCH_FILE:
             raise Fenced from refusal
         names = _names_in(client, box)
-        if not names:
+        if names == ():
             # Released in between; or a server whose rename does not replace an empty directory, so that is removed.
             odd_refusals += 1
             if odd_refusals > _ODD_REFUSALS_MAX:
-                raise refusal
+                raise _explained(refusal, staging, box, shown=shown)
             client.exchange(wire.rmdir(box))
             pause(_POLL_FIRST_S * random.random())  # noqa: S311 - spreads waiters, keeps no secret
-        elif watch.is_dead(names, lease_s):
-            _break(client, box, names)
+        elif names is not None and watch.is_dead(names, lease_s):
+            stuck = _break(client, box, names)
+            if stuck is not None:
+                raise _explained(stuck, staging, box, shown=shown)
         elif taken_at_s >= give_up_s:
-            name = display(staging.parent[-1:]) + box[box.rindex("/") :]
-            reason = f"other clients held the lock {name} for {LEASES_WAITED_MAX * lease_s:g} s; try again later"
+            waited = f"{LEASES_WAITED_MAX * lease_s:g} s"
+            reason = f"other clients held the lock {_shown_lock(staging, box)} for {waited}; try again later"
             raise Unavailable(reason, path=shown, operation="write", retryable=True)
         else:
             odd_refusals = 0
@@ -165,21 +173,36 @@ def acquire(
             delay_s = min(delay_s * 1.5, _POLL_MAX_S)
 
 
-def _names_in(client: SftpClient, box: str) -> tuple[bytes, ...]:
-    """Return what is in the lock; nothing when it is gone."""
+def _names_in(client: SftpClient, box: str) -> tuple[bytes, ...] | None:
+    """Return what is in the lock; nothing when it is gone, `None` when its owner lets nobody look."""
     try:
         with closing(client.read_directory(box)) as entries:
             return tuple(sorted(entry.name for entry in islice(entries, _NAMES_MAX)))
     except StatusError as error:
+        if error.code == StatusCode.PERMISSION_DENIED:
+            return None
         if error.code != StatusCode.NO_SUCH_FILE:
             raise
         return ()
 
 
-def _break(client: SftpClient, box: str, names: tuple[bytes, ...]) -> None:
-    """Fence a dead owner: remove exactly what was watched, so that a living successor is not hit."""
+def _break(client: SftpClient, box: str, names: tuple[bytes, ...]) -> StatusError | None:
+    """Fence a dead owner: remove exactly what was watched, so that a living successor is not hit; return a refusal."""
     paths = (f"{box}/{name.decode('utf-8', 'surrogateescape')}" for name in names)
-    for reply in client.exchange(*(wire.remove(path) for path in paths)):
-        status = wire.status_of(reply)
-        if status is not None and status.code != StatusCode.NO_SUCH_FILE:
-            raise status
+    refusals = [wire.status_of(reply) for reply in client.exchange(*(wire.remove(path) for path in paths))]
+    return next((refusal for refusal in refusals if refusal and refusal.code != StatusCode.NO_SUCH_FILE), None)
+
+
+def _explained(refusal: StatusError, staging: Staging, box: str, *, shown: str) -> Exception:
+    """Return what it means that a lock can be neither taken nor broken."""
+    if refusal.code != StatusCode.PERMISSION_DENIED:
+        return refusal
+    reason = (
+        f"a client of another user has left the lock {_shown_lock(staging, box)}, which this user may not remove; "
+        "if nobody is writing the file, have it removed on the server"
+    )
+    return PermissionDenied(reason, path=shown, operation="write")
+
+
+def _shown_lock(staging: Staging, box: str) -> str:
+    return display(staging.parent[-1:]) + box[box.rindex("/") :]

@@ -1,19 +1,22 @@
 """The lock of a target: dead owners, slow owners, living owners."""
 
+import errno
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 
 import anyio
 import pytest
+from asyncssh import SFTPName, SFTPServer
 
 from backends.sftp._client import SftpClient
 from backends.sftp._lock import HeldLock, lock_box
 from backends.sftp._resolve import split
-from fs_core.errors import StaleVersion, Unavailable
+from fs_core.errors import PermissionDenied, StaleVersion, Unavailable
 from fs_core.paths import staged_name
 from fs_core.types import Always, IfVersion, WriteReceipt
+from tests.support.sftp_faults import FaultyServer
 from tests.support.sftp_servers import SftpHarness, target_of
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +44,13 @@ async def test_the_lock_of_a_dead_owner_is_broken_after_its_lease_and_not_before
     assert 0.4 <= waited_s < 1.6
     assert sftp_harness.get("a") == b"new"
     assert sftp_harness.names() == ["a"]
+
+
+async def test_spellings_that_may_be_one_file_share_a_lock() -> None:
+    assert lock_box(("d", "Straße.txt")) == lock_box(("d", "STRASSE.TXT"))
+    assert lock_box(("d", "e\u0301")) == lock_box(("d", "\u00e9"))
+    assert lock_box(("d", "a")) != lock_box(("d", "b"))
+    assert lock_box(("d", "a")) != lock_box(("D", "a"))
 
 
 async def test_a_lock_left_empty_is_taken_at_once(sftp_harness: SftpHarness) -> None:
@@ -204,3 +214,68 @@ async def test_waiting_for_a_lock_can_be_given_up_at_once(sftp_harness: SftpHarn
     await backend.aclose()
     assert sftp_harness.names() == [name, "a"]
     assert sftp_harness.names(name) == [_OWNER]
+
+
+class _OfAnotherUser(SFTPServer):
+    """Keeps this user's hands off the locks of another one."""
+
+    def remove(self, path: bytes) -> None:
+        if b".lock/" in path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        super().remove(path)
+
+
+class _InAStickyDirectory(SFTPServer):
+    """Lets nobody rename over another user's directory, nor remove it."""
+
+    def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
+        if newpath.endswith(b".lock"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        super().posix_rename(oldpath, newpath)
+
+    def rmdir(self, path: bytes) -> None:
+        if path.endswith(b".lock"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        super().rmdir(path)
+
+
+@pytest.mark.parametrize(("handler", "inside"), [(_OfAnotherUser, (_OWNER,)), (_InAStickyDirectory, ())])
+async def test_a_lock_that_another_user_left_is_named(
+    faulty_server: FaultyServer, handler: type[SFTPServer], inside: tuple[str, ...]
+) -> None:
+    with faulty_server(handler) as server:
+        harness = server.harness(lock_lease_s=0.1)
+        name = _lock(harness, *inside)
+        backend = await harness.open_sftp()
+        with pytest.raises(PermissionDenied) as refused:
+            await backend.write(await target_of(backend, "a"), b"new", condition=Always())
+        await backend.aclose()
+    assert f"{harness.directory.name}/{name}" in refused.value.reason
+    assert "removed on the server" in refused.value.reason
+    assert harness.get("a") == b"old"
+    assert sorted(harness.names()) == sorted(["a", name])
+
+
+async def test_a_lock_that_nobody_else_may_look_into_is_waited_for(faulty_server: FaultyServer) -> None:
+    looks: list[bytes] = []
+
+    class Closed(SFTPServer):
+        def scandir(self, path: bytes) -> AsyncIterator[SFTPName]:
+            if not path.endswith(b".lock"):
+                return super().scandir(path)
+            looks.append(path)
+            if len(looks) == 3:
+                owner = harness.directory / name
+                (owner / _OWNER).unlink()
+                owner.rmdir()
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    with faulty_server(Closed) as server:
+        harness = server.harness()
+        name = _lock(harness, _OWNER)
+        backend = await harness.open_sftp()
+        await backend.write(await target_of(backend, "a"), b"new", condition=Always())
+        await backend.aclose()
+    assert len(looks) == 3
+    assert harness.get("a") == b"new"
+    assert harness.names() == ["a"]
