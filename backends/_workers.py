@@ -100,6 +100,8 @@ class Workers:
 
     def __init__(self, *, concurrency_max: int) -> None:
         self._limiter = anyio.CapacityLimiter(concurrency_max)
+        self._calls = 0
+        self._idle = anyio.Event()
 
     async def run(self, work: Callable[[WorkerCall], T]) -> T:
         """Run `work` in a worker thread and return its result.
@@ -108,6 +110,23 @@ class Workers:
         next step) and the cancellation goes on. If the work has committed, its outcome is awaited and returned or
         raised; the cancellation then shows at the caller's next await.
         """
+        self._calls += 1
+        try:
+            return await self._run(work)
+        finally:
+            self._calls -= 1
+            if self._calls == 0:
+                self._idle.set()
+
+    async def drained(self, *, timeout_s: float) -> bool:
+        """Wait until no call is at work or waits for a thread, at most for `timeout_s`; tell whether that is so."""
+        with anyio.move_on_after(timeout_s):
+            while self._calls:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        return self._calls == 0
+
+    async def _run(self, work: Callable[[WorkerCall], T]) -> T:
         call = WorkerCall()
         outcome: _Outcome[T] = _Outcome()
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from threading import Lock
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -14,6 +14,7 @@ from backends.generic._detached import Attempt, CallStuck, DetachedThreads
 from backends.generic._reader import FileReader
 from backends.generic._store import FsspecStore
 from backends.options import FsspecOptions
+from fs_core.cancellation import to_the_end
 from fs_core.errors import NotDirectory, NotFound, Operation, Unavailable, Unsupported
 from fs_core.paths import Root, RootedPath, display
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
@@ -32,6 +33,8 @@ from fs_core.types import (
 __all__ = ["GenericBackend", "open_generic"]
 
 T = TypeVar("T")
+
+_CLOSE_TIMEOUT_S: Final = 10.0
 Work = Callable[[FsspecStore, Attempt], T]
 
 
@@ -80,6 +83,7 @@ class GenericBackend(Backend):
         self._workers = Workers(concurrency_max=1)
         self._store: FsspecStore | None = None
         self._store_lock = Lock()
+        self._close_lock = anyio.Lock()
         self._is_closed = False
 
     @property
@@ -108,6 +112,7 @@ class GenericBackend(Backend):
         """
         await checkpoint()
         name = display(path.names)
+        self._refuse_if_closed(name, "resolve")
         store = self._store
         if store is not None:
             store.refuse_inexpressible(path.names, "resolve")
@@ -157,6 +162,7 @@ class GenericBackend(Backend):
         """
         del data, condition
         await checkpoint()
+        self._refuse_if_closed(target.display_path, "write")
         reason = f"cannot be written: {self._root.url} is open for reading only"
         raise Unsupported(reason, path=target.display_path, operation="write")
 
@@ -169,14 +175,25 @@ class GenericBackend(Backend):
         return await self._with_reader(partial(FileReader.scan, sink=sink), target)
 
     async def aclose(self) -> None:
-        """Close the file system. fsspec's own event loop thread, one per process, goes on for its other users."""
-        if self._is_closed:
-            return
+        """Wait a bounded time for operations under way, then close the file system; idempotent.
+
+        fsspec's own event loop thread, one per process, goes on for its other users.
+        """
         self._is_closed = True
-        store, self._store = self._store, None
-        if store is not None:
-            with anyio.CancelScope(shield=True):
+        await to_the_end(self._close)
+
+    async def _close(self) -> None:
+        async with self._close_lock:
+            is_free = await self._workers.drained(timeout_s=_CLOSE_TIMEOUT_S)
+            with self._store_lock:
+                store, self._store = self._store, None
+            # What a stuck operation is still using is left to it, and collected when that ends.
+            if store is not None and is_free:
                 await self._in_worker(lambda _: store.close(), path=self._root.url, operation="open")
+
+    def _refuse_if_closed(self, path: str, operation: Operation) -> None:
+        if self._is_closed:
+            raise Unavailable("the workspace is closed", path=path, operation=operation)
 
     async def _with_reader(self, read: Callable[[FileReader], T], target: Target) -> T:
         def work(store: FsspecStore, attempt: Attempt) -> T:
@@ -187,11 +204,13 @@ class GenericBackend(Backend):
 
     async def _run(self, work: Work[T], *, path: str, operation: Operation) -> T:
         """Run `work` on the open file system."""
-        if self._is_closed:
-            raise Unavailable("the workspace is closed", path=path, operation=operation)
-        return await self._in_worker(
-            lambda attempt: work(self._current(attempt), attempt), path=path, operation=operation
-        )
+
+        def on_current(attempt: Attempt) -> T:
+            self._refuse_if_closed(path, operation)  # also after the wait for a worker, when none is opened any more
+            return work(self._current(attempt), attempt)
+
+        self._refuse_if_closed(path, operation)
+        return await self._in_worker(on_current, path=path, operation=operation)
 
     async def _in_worker(self, work: Callable[[Attempt], T], *, path: str, operation: Operation) -> T:
         def wait(call: WorkerCall) -> T:

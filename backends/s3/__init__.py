@@ -9,6 +9,7 @@ from backends.s3._errors import Failure, RequestFailed, fs_error
 from backends.s3._keys import Location, parse_location
 from backends.s3._probe import Guards, ProbeCheck, ProbeReport
 from backends.s3.backend import S3Backend
+from fs_core.cancellation import to_the_end
 from fs_core.errors import NotDirectory, Unsupported
 
 __all__ = ["Guards", "ProbeCheck", "ProbeReport", "S3Backend", "open_s3"]
@@ -39,7 +40,7 @@ async def open_s3(url: str, options: S3Options) -> S3Backend:
             await client.list_page(location.below(location.prefix), size=1)
             await _refuse_root_in_a_file(client, location)
         except BaseException:
-            await client.aclose()
+            await to_the_end(client.aclose)
             raise
     except RequestFailed as failed:
         raise fs_error(_at_open(failed, endpoint=endpoint.netloc), path=location.url, operation="open") from failed

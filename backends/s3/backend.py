@@ -17,6 +17,7 @@ from backends.s3._objects import ObjectHead, etag_of
 from backends.s3._placement import place_new
 from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
 from backends.s3._writing import Writer
+from fs_core.cancellation import to_the_end
 from fs_core.digest import content_digest
 from fs_core.errors import (
     FsError,
@@ -59,6 +60,8 @@ class S3Backend(Backend):
         self._write_size_bytes_max = min(options.write_size_bytes_max, _SINGLE_PUT_BYTES_MAX)
         self._slots = anyio.CapacityLimiter(options.concurrency_max)
         self._probe_lock = anyio.Lock()
+        self._close_lock = anyio.Lock()
+        self._is_closed = False
         self._is_closing = False
         self._heads: Lru[tuple[str, str], ObjectHead] = Lru(entries_max=_HEADS_REMEMBERED_MAX)
 
@@ -81,7 +84,9 @@ class S3Backend(Backend):
         Raises:
             InvalidPath: the key would be longer than 1024 bytes.
         """
-        return self._location.target(path.names)
+        target = self._location.target(path.names)
+        with self._mapped(target, "resolve"):
+            return target
 
     async def stat(self, target: Target) -> FileInfo | None:
         """Return fresh metadata: one HEAD, and one LIST when there is no such object."""
@@ -167,15 +172,19 @@ class S3Backend(Backend):
 
     async def aclose(self) -> None:
         """Wait a bounded time for operations under way, then close all connections; idempotent."""
-        if self._is_closing:
-            return
         self._is_closing = True
-        places = [object() for _ in range(self._options.concurrency_max)]
-        with anyio.CancelScope(shield=True):
+        await to_the_end(self._close)
+
+    async def _close(self) -> None:
+        async with self._close_lock:
+            if self._is_closed:
+                return
+            places = [object() for _ in range(self._options.concurrency_max)]
             with anyio.move_on_after(_CLOSE_TIMEOUT_S):
                 for place in places:
                     await self._slots.acquire_on_behalf_of(place)
             await self._client.aclose()
+            self._is_closed = True
 
     @contextmanager
     def _mapped(self, target: Target, operation: Operation) -> Generator[None]:
@@ -208,7 +217,9 @@ class S3Backend(Backend):
                 if offset >= head.size_bytes:
                     return self._snapshot(key, head, b"", offset=offset)
             else:
-                return self._snapshot(key, got.head, _asked_part(got, target, offset=offset, limit=limit), offset=offset)
+                return self._snapshot(
+                    key, got.head, _asked_part(got, target, offset=offset, limit=limit), offset=offset
+                )
         raise _changed(target)
 
     async def _absence(self, target: Target, key: str) -> FsError:

@@ -1,7 +1,7 @@
 """Files on a server that speaks SFTP version 3."""
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -20,6 +20,7 @@ from backends.sftp._probe import ProbeReport, probe_server
 from backends.sftp._publish import Publication, write_file
 from backends.sftp._read import read_snapshot, scan_file
 from backends.sftp._resolve import Confinement, Names, absolute, observe, refuse_long_names, resolve_names, split
+from fs_core.cancellation import to_the_end
 from fs_core.errors import NotDirectory, Operation, TooLarge
 from fs_core.paths import Root, RootedPath, display
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
@@ -38,6 +39,8 @@ from fs_core.types import (
 __all__ = ["SftpBackend", "open_sftp"]
 
 T = TypeVar("T")
+
+_CLOSE_TIMEOUT_S: Final = 10.0
 
 
 async def open_sftp(url: str, options: SftpOptions) -> "SftpBackend":
@@ -115,6 +118,7 @@ class SftpBackend(Backend):
         self._confinement = Confinement(real_names, root.url)
         self._extensions = extensions
         self._sweeper = Sweeper(lease_s=options.lock_lease_s)
+        self._close_lock = anyio.Lock()
 
     @property
     def root(self) -> Root:
@@ -232,9 +236,13 @@ class SftpBackend(Backend):
         return await self._look(".", "write", work)
 
     async def aclose(self) -> None:
-        """Close all connections; idempotent. Operations still in flight end as unavailable."""
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(self._pool.close)
+        """Close all connections; idempotent. Operations still in flight end as unavailable, and are waited for."""
+        await to_the_end(self._close)
+
+    async def _close(self) -> None:
+        async with self._close_lock:
+            await to_thread.run_sync(self._pool.close, limiter=anyio.CapacityLimiter(1))
+            await self._workers.drained(timeout_s=_CLOSE_TIMEOUT_S)
 
     async def _look(self, shown: str, operation: Operation, work: Callable[[SftpClient, WorkerCall], T]) -> T:
         """Run what changes nothing; on a connection that turns out dead it is repeated once on a new one."""

@@ -17,6 +17,7 @@ from fs_core.errors import (
     Reason,
     StaleVersion,
     TooLarge,
+    Unavailable,
 )
 from fs_core.paths import Root, RootedPath, display, is_staged_name
 from fs_core.protocol import Backend, Capabilities, Guard
@@ -95,6 +96,7 @@ class MemoryBackend(Backend):
     def __init__(self, store: MemoryStore | None = None, *, name: str = "") -> None:
         self._store = store if store is not None else MemoryStore()
         self._root = Root(url=f"memory://{name}", prefixes=(f"memory://{name}".rstrip("/"),))
+        self._is_closed = False
 
     @property
     def root(self) -> Root:
@@ -108,7 +110,7 @@ class MemoryBackend(Backend):
 
     async def resolve(self, path: RootedPath) -> Target:
         """Return the path itself: there are no links."""
-        await checkpoint()
+        await self._enter(display(path.names), "resolve")
         if any(len(name.encode()) > NAME_BYTES_MAX for name in path.names):
             raise InvalidPath(Reason.NAME_TOO_LONG, path=display(path.names), operation="resolve")
         target = Target(key=TargetKey(display(path.names)), display_path=display(path.names))
@@ -117,7 +119,7 @@ class MemoryBackend(Backend):
 
     async def stat(self, target: Target) -> FileInfo | None:
         """Return what is there now."""
-        await checkpoint()
+        await self._enter(target.display_path, "stat")
         if target.key in self._store.directories:
             return FileInfo(FileKind.DIRECTORY)
         file = self._store.files.get(target.key)
@@ -127,7 +129,7 @@ class MemoryBackend(Backend):
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot:
         """Return a slice of the present version."""
-        await checkpoint()
+        await self._enter(target.display_path, "read")
         file = self._file(target, "read")
         if pinned is not None and pinned != file.version:
             raise StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read")
@@ -136,7 +138,7 @@ class MemoryBackend(Backend):
 
     async def list(self, target: Target, *, limit: int) -> Listing:
         """Return the entries of a directory."""
-        await checkpoint()
+        await self._enter(target.display_path, "list")
         if target.key not in self._store.directories:
             if target.key in self._store.files:
                 raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
@@ -148,7 +150,7 @@ class MemoryBackend(Backend):
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Replace the file if the condition holds."""
-        await checkpoint()
+        await self._enter(target.display_path, "write")
         if len(data) > WRITE_SIZE_BYTES_MAX:
             raise TooLarge(f"more than {WRITE_SIZE_BYTES_MAX} bytes", path=target.display_path, operation="write")
         if target.key in self._store.directories:
@@ -161,7 +163,14 @@ class MemoryBackend(Backend):
         return WriteReceipt(version=self._store.put(target.key, data), created=created, notes=notes)
 
     async def aclose(self) -> None:
-        """Keep the store: it belongs to whoever made it."""
+        """Answer nothing any more; idempotent. The store is kept: it belongs to whoever made it."""
+        self._is_closed = True
+
+    async def _enter(self, path: str, operation: Operation) -> None:
+        """Let others run, and refuse what comes after `aclose`."""
+        await checkpoint()
+        if self._is_closed:
+            raise Unavailable("the workspace is closed", path=path, operation=operation)
 
     def _file(self, target: Target, operation: Operation) -> _File:
         if target.key in self._store.directories:
