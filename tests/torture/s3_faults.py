@@ -223,7 +223,7 @@ class _Connection:
                 if fault.moment is Moment.AFTER:
                     await self._store.act(request)
                 self._connections.count(Kind.ERROR)
-                return await self._reply(_error(fault.status))
+                return await self._reply(_error(fault.status, request.head.method))
 
     async def _delay(self, request: _Request, fault: RequestFault) -> bool:
         self._connections.count(Kind.DELAY)
@@ -315,8 +315,8 @@ def _request_bytes(wire: h11.Connection, request: _Request) -> bytes:
     return b"".join(pieces)
 
 
-def _error(status: int) -> _Answer:
+def _error(status: int, method: bytes) -> _Answer:
     code, message = _ERRORS[status]
     body = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
     headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
-    return _Answer(h11.Response(status_code=status, headers=headers), body.encode())
+    return _Answer(h11.Response(status_code=status, headers=headers), b"" if method == b"HEAD" else body.encode())

@@ -301,6 +301,19 @@ def test_an_error_comes_in_the_stores_stead_or_in_place_of_its_answer(
     assert {500: b"InternalError", 503: b"SlowDown", 409: b"ConditionalRequestConflict"}[status] in text
 
 
+def test_an_error_to_a_head_has_no_body_and_the_connection_goes_on(store: Store) -> None:
+    plan = plan_with(Kind.ERROR, lambda fault: fault.moment is Moment.BEFORE, method="HEAD")
+    with s3_fault_proxy(store.url, plan) as proxy:
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=WAIT_S)
+        connection.request("HEAD", "/bucket/key")
+        answer = connection.getresponse()
+        assert (answer.status // 100, answer.read()) == (5, b"")
+        proxy.calm()
+        connection.request("GET", "/bucket/key")
+        assert connection.getresponse().read() == BODY
+        connection.close()
+
+
 def test_only_a_put_meets_a_conflict() -> None:
     plan = FaultPlan(seed=0, error=1.0)
 
