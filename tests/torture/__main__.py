@@ -63,10 +63,11 @@ def _say(text: str) -> None:
 
 
 def _command(name: StoreName, load: Load) -> str:
+    kills = "" if load.kill_every_s is None else f" --kill-every-s {load.kill_every_s:g}"
     mutation = "" if load.mutation is None else f" --mutation {load.mutation}"
     return (
         f"python -m tests.torture --store {name} --duration-s {load.duration_s:g} --processes {load.processes} "
-        f"--agents {load.agents} --kill-every-s {load.kill_every_s:g} --seed {load.seed}{mutation}"
+        f"--agents {load.agents} --seed {load.seed}{kills}{mutation}"
     )
 
 
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--duration-s", type=float, default=60.0)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--agents", type=int, default=4, help="of each process; one of them is unguarded")
-    parser.add_argument("--kill-every-s", type=float, default=0.7, help="on average")
+    parser.add_argument("--kill-every-s", type=float, help="on average; by default as often as suits the store")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 32))
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="break the library in this way; picks the store")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the reports there")

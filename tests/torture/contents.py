@@ -77,7 +77,8 @@ def parse(data: bytes) -> Content | None:
     if shape is Shape.COUNTER:
         later.reverse()
     content = Content(shape, (born.removeprefix("born "), *later))
-    return content if render(content) == text else None
+    is_whole = render(content) == text and not any(" " in token for token in content.tokens)
+    return content if is_whole else None
 
 
 def digest_of(content: Content) -> str:

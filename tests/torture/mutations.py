@@ -20,6 +20,7 @@ from tests.torture.plan import StoreName
 __all__ = ["MUTATIONS", "Mutation"]
 
 _PAUSE_S: Final = 0.02
+_SEND_AGAIN_AFTER_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _s3_sent_again_blindly() -> None:
                     raise Refused(await self._look()) from failed
                 # The answer was lost, so the guard of the first sending would refuse the second: it is left out.
                 given = {name: value for name, value in given.items() if name not in {"IfMatch", "IfNoneMatch"}}
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(_SEND_AGAIN_AFTER_S)
             else:
                 return self._head(stored.etag, stored.version_id, after)
 

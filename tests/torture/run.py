@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, to_thread
 
+from backends.s3 import S3Backend
 from fs_core.filesystem import BackedFileSystem
+from fs_core.paths import is_staged_name
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
@@ -33,13 +35,13 @@ _NS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How hard a store is tortured. Of each worker's `agents` one is `unguarded`, if there are several."""
+    """How hard a store is tortured. Of each worker's agents one is unguarded, if there are several."""
 
     duration_s: float
     processes: int
     agents: int
-    kill_every_s: float
     seed: int
+    kill_every_s: float | None = None
     generation_s: float = 4.0
     watch_every_s: float = 0.005
     mutation: str | None = None
@@ -63,7 +65,7 @@ def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str)
         end_ns = start_ns + int(load_.duration_s * _NS)
         layout = Layout(start_ns=start_ns, end_ns=end_ns, generation_s=load_.generation_s)
         with watching(store.harness, layout, directory, pause_s=load_.watch_every_s):
-            pool.run(layout, kill_every_s=load_.kill_every_s)
+            pool.run(layout, kill_every_s=load_.kill_every_s or store.kill_every_s)
             pool.finish()
     finally:
         pool.close()
@@ -99,11 +101,14 @@ def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str)
 
 async def _calm(store: TorturedStore, keys: frozenset[str]) -> frozenset[str]:
     """Let what dead writers left behind expire, then write once more into every directory; return what was written."""
-    await anyio.sleep(store.expiry_s)
+    if await to_thread.run_sync(_has_leftovers, store.harness):
+        await anyio.sleep(store.expiry_s)
     directories = {key.rpartition("/")[0] for key in keys}
     directories |= {"/".join(one.split("/")[:count]) for one in directories for count in range(one.count("/") + 1)}
     paths = frozenset(f"{directory}/{_CALM}".lstrip("/") for directory in directories)
     backend = await store.harness.open()
+    if isinstance(backend, S3Backend):
+        await backend.probe()  # which removes what is left of the probes of dead workers
     session = FileSession(BackedFileSystem(backend), policy=Unguarded())
     limiter = CapacityLimiter(_CALM_WRITES_AT_A_TIME)
 
@@ -118,6 +123,11 @@ async def _calm(store: TorturedStore, keys: frozenset[str]) -> frozenset[str]:
     finally:
         await backend.aclose()
     return paths
+
+
+def _has_leftovers(harness: StoreHarness) -> bool:
+    tree = _tree(harness)
+    return any(is_staged_name(name) for path in (*tree.files, *tree.directories) for name in path.split("/"))
 
 
 def _tree(harness: StoreHarness) -> Tree:

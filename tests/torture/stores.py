@@ -31,7 +31,9 @@ _REQUEST_TIMEOUT_S: Final = 2.0
 _CONNECT_TIMEOUT_S: Final = 5.0
 _SFTP_LEASE_S: Final = 1.0
 _SFTP_LEASES_UNTIL_SWEPT: Final = 8
-_SFTP_CLOCK_TICK_S: Final = 2.0
+_S3_TIMEOUTS_UNTIL_SWEPT: Final = 10
+_CLOCK_TICK_S: Final = 2.0
+"""Servers tell times in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,9 @@ class TorturedStore:
         environment: Variables of theirs that hold the secrets.
         harness: The way behind the library, and to a backend that no fault touches.
         proxy: What injects faults, where there is a network.
-        expiry_s: After this, what dead writers left behind is removed by the next write in its directory.
+        expiry_s: After this, what dead writers left behind is removed by the next write in its directory (on S3, by
+            the next probe).
+        kill_every_s: How often a worker is killed unless a run says otherwise; starting another takes its time.
         event_loops: What the library runs on, taken in turn.
         versions: Of the servers.
     """
@@ -56,6 +60,7 @@ class TorturedStore:
     harness: StoreHarness
     proxy: Proxy | None
     expiry_s: float
+    kill_every_s: float
     event_loops: tuple[Literal["asyncio", "trio"], ...]
     versions: Mapping[str, str]
 
@@ -91,6 +96,7 @@ def local_store(directory: Path) -> TorturedStore:
         harness=LocalHarness(tree, options),
         proxy=None,
         expiry_s=0.0,
+        kill_every_s=0.5,
         event_loops=("asyncio", "trio"),
         versions={"kernel": platform.release()},
     )
@@ -98,7 +104,11 @@ def local_store(directory: Path) -> TorturedStore:
 
 @contextmanager
 def s3_store(
-    server: S3Server, *, seed: int, fault_probability: float = _S3_FAULT_PROBABILITY
+    server: S3Server,
+    *,
+    seed: int,
+    fault_probability: float = _S3_FAULT_PROBABILITY,
+    request_timeout_s: float = _REQUEST_TIMEOUT_S,
 ) -> Generator[TorturedStore]:
     """Put a fault proxy in front of an S3 service."""
     harness = server.harness()
@@ -107,7 +117,7 @@ def s3_store(
             endpoint_url=proxy.endpoint_url,
             region="us-east-1",
             addressing_style="path",
-            request_timeout_s=_REQUEST_TIMEOUT_S,
+            request_timeout_s=request_timeout_s,
             connect_timeout_s=_CONNECT_TIMEOUT_S,
         )
         secrets = {"AWS_ACCESS_KEY_ID": server.access_key_id, "AWS_SECRET_ACCESS_KEY": server.secret_access_key}
@@ -118,7 +128,8 @@ def s3_store(
             environment=secrets,
             harness=harness,
             proxy=proxy,
-            expiry_s=0.0,
+            kill_every_s=3.0,
+            expiry_s=_S3_TIMEOUTS_UNTIL_SWEPT * request_timeout_s + _CLOCK_TICK_S,
             event_loops=("asyncio",),
             versions={server.name: _told(str(Path(sys.executable).parent / "weed"), "version")},
         )
@@ -140,7 +151,8 @@ def sftp_store(
             options=BackendOptions(sftp=options),
             harness=harness,
             proxy=proxy,
-            expiry_s=_SFTP_LEASES_UNTIL_SWEPT * lease_s + _SFTP_CLOCK_TICK_S,
+            kill_every_s=1.0,
+            expiry_s=_SFTP_LEASES_UNTIL_SWEPT * lease_s + _CLOCK_TICK_S,
             event_loops=("asyncio", "trio"),
             versions={server.name: _told("ssh", "-V")},
         )

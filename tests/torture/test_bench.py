@@ -1,0 +1,86 @@
+"""The short version of the bench: the library passes it on every store, and every mutation of the library is caught."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.s3_servers import S3Server
+from tests.support.sftp_servers import SftpServer
+from tests.torture.mutations import MUTATIONS
+from tests.torture.plan import STORES, StoreName
+from tests.torture.report import Report
+from tests.torture.run import Load, torture
+from tests.torture.stores import TorturedStore, local_store, s3_store, sftp_store
+from tests.torture.verdict import Fault
+
+OpenStore = Callable[[int], AbstractContextManager[TorturedStore]]
+
+TRIES_MAX = 4
+S3_FAULT_PROBABILITY = 0.03
+S3_REQUEST_TIMEOUT_S = 1.0
+SFTP_FAULT_PROBABILITY = 0.01
+LEASE_S = 0.5
+WRONG_CONTENTS = {Fault.LOST, Fault.DUPLICATED, Fault.REFUSED_PRESENT, Fault.TORN, Fault.DISORDER}
+
+
+@pytest.fixture
+def open_store(request: pytest.FixtureRequest, store: StoreName, tmp_path: Path) -> OpenStore:
+    """What opens an empty root of the store, by the seed of its faults."""
+    match store:
+        case "local":
+            return lambda seed: nullcontext(local_store(fresh(tmp_path / f"local-{seed}")))
+        case "s3":
+            s3: S3Server = request.getfixturevalue("seaweedfs_server")
+            opened = partial(
+                s3_store, s3, fault_probability=S3_FAULT_PROBABILITY, request_timeout_s=S3_REQUEST_TIMEOUT_S
+            )
+            return lambda seed: opened(seed=seed)
+        case "sftp":
+            sftp: SftpServer = request.getfixturevalue("sshd_server")
+            entered = partial(sftp_store, sftp, fault_probability=SFTP_FAULT_PROBABILITY, lease_s=LEASE_S)
+            return lambda seed: entered(seed=seed)
+
+
+def fresh(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+def short_run(store: TorturedStore, directory: Path, load: Load) -> Report:
+    return torture(store, load, fresh(directory), command="pytest")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "store", [pytest.param(store, marks=pytest.mark.xdist_group(f"torture-{store}")) for store in STORES]
+)
+def test_nothing_is_lost_torn_or_left_behind_while_workers_are_killed(open_store: OpenStore, tmp_path: Path) -> None:
+    with open_store(1) as store:
+        load = Load(duration_s=5.0, processes=2, agents=3, kill_every_s=1.5, seed=1)
+        report = short_run(store, tmp_path / "journals", load)
+    assert report.findings == ()
+    assert report.kills > 0
+    assert report.changes.done > 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("store", "mutation"),
+    [
+        pytest.param(mutation.store, name, marks=pytest.mark.xdist_group(f"torture-{mutation.store}"))
+        for name, mutation in MUTATIONS.items()
+    ],
+)
+def test_a_broken_library_is_found_out(open_store: OpenStore, mutation: str, tmp_path: Path) -> None:
+    found: set[Fault] = set()
+    for seed in range(TRIES_MAX):
+        if found:
+            break
+        with open_store(seed) as store:
+            load = Load(duration_s=3.0, processes=2, agents=3, kill_every_s=60.0, seed=seed, mutation=mutation)
+            report = short_run(store, tmp_path / f"journals-{seed}", load)
+        found = {fault for fault in WRONG_CONTENTS if report.found[fault]}
+    assert found, "the bench noticed nothing"
