@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from anyio import CancelScope, to_thread
+from anyio import to_thread
 
+from fs_core.cancellation import to_the_end
 from fs_core.contents import ContentCollector, SeenContents
 from fs_core.edit import Edit
 from fs_core.errors import (
@@ -358,21 +359,17 @@ async def _inline_or_thread(size_bytes: int, work: Callable[[], T]) -> T:
 
 async def _remembered(receipt: WriteReceipt, target: Target, policy: ObservationPolicy) -> WriteReceipt:
     """Record a change that has been published; nothing that happens here undoes it, so it is noted on the receipt."""
-    with CancelScope(shield=True):
-        try:
-            await policy.record(target.key, Present(receipt.version))
-        except FsError as error:
-            detail = f"not remembered for this session ({error}); read the file again before the next change"
-            return replace(receipt, notes=(*receipt.notes, Note(NoteKind.OBSERVATION_NOT_KEPT, detail)))
+    try:
+        await to_the_end(lambda: policy.record(target.key, Present(receipt.version)))
+    except FsError as error:
+        detail = f"not remembered for this session ({error}); read the file again before the next change"
+        return replace(receipt, notes=(*receipt.notes, Note(NoteKind.OBSERVATION_NOT_KEPT, detail)))
     return receipt
 
 
 async def _described(size_bytes: int, work: Callable[[], T]) -> T:
     """Describe a change that has been published; giving the call up must not hide that it has."""
-    described: list[T] = []
-    with CancelScope(shield=True):
-        described.append(await _inline_or_thread(size_bytes, work))
-    return described[0]
+    return await to_the_end(lambda: _inline_or_thread(size_bytes, work))
 
 
 async def _not_text(finding: NotTextFinding, size_bytes: int, target: Target, operation: Operation) -> NotText:

@@ -11,6 +11,7 @@ import anyio
 import xxhash
 from anyio import to_thread
 
+from fs_core.cancellation import to_the_end
 from fs_core.errors import Unavailable
 from seamfs.state_file import os_fault
 
@@ -42,7 +43,7 @@ async def claimed(
     lock = real.with_name(f"{real.name}-{session}-{tag}.lock")
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     deadline_s = anyio.current_time() + timeout_s
-    while (fd := await to_thread.run_sync(_acquired, lock, mode)) is None:
+    while (fd := await to_the_end(lambda: to_thread.run_sync(_acquired, lock, mode))) is None:
         if anyio.current_time() > deadline_s:
             reason = (
                 f"session {session} is in use by another running seamfs; give this one another name with --session, "

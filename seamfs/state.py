@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import anyio
 from anyio import CapacityLimiter, to_thread
 
+from fs_core.cancellation import to_the_end
 from fs_core.errors import Operation, Unavailable
 from fs_core.policy import (
     OBSERVATIONS_PER_OWNER_MAX,
@@ -36,6 +37,36 @@ T = TypeVar("T")
 Row = tuple[bytes | None, bytes | None, int, int]
 
 
+class _Turns:
+    """Blocking work with one state file, one piece after another."""
+
+    def __init__(self, file: Path, *, timeout_s: float) -> None:
+        self._file = file
+        self._timeout_s = timeout_s
+        self._lock = anyio.Lock()
+        self._limiter = CapacityLimiter(1)
+
+    async def run(self, operation: Operation, work: Callable[[], T]) -> T:
+        """Run it in a worker thread, again while another process is in the way.
+
+        The waiting is done here and not in the thread, so that a cancellation ends it at once. What has begun is not
+        left alone with the connection: it ends, and the cancellation shows after it.
+        """
+        deadline_s = anyio.current_time() + self._timeout_s
+        while True:
+            try:
+                async with self._lock:
+                    return await to_the_end(lambda: to_thread.run_sync(work, limiter=self._limiter))
+            except sqlite3.ProgrammingError as error:
+                raise Unavailable(
+                    "the observation state is closed", path=str(self._file), operation=operation
+                ) from error
+            except (sqlite3.Error, ValueError) as error:
+                if not is_busy(error) or anyio.current_time() > deadline_s:
+                    raise fault(error, self._file, operation) from error
+            await anyio.sleep(RETRY_WAIT_S)
+
+
 class SqliteObservations:
     """What the owners of one root have seen, in a file that any number of processes may share. See `open_observations`.
 
@@ -46,24 +77,21 @@ class SqliteObservations:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        turns: _Turns,
         *,
-        file: Path,
         root_url: str,
-        busy_timeout_s: float = BUSY_TIMEOUT_S,
-        observations_per_owner_max: int = OBSERVATIONS_PER_OWNER_MAX,
-        owners_max: int = OWNERS_MAX,
+        observations_per_owner_max: int,
+        owners_max: int,
     ) -> None:
         self._connection = connection
-        self._file = file
+        self._turns = turns
         self._root = _blob(root_url)
-        self._busy_timeout_s = busy_timeout_s
         self._observations_per_owner_max = observations_per_owner_max
         self._owners_max = owners_max
-        self._limiter = CapacityLimiter(1)
 
     async def get(self, owner: OwnerId, key: TargetKey) -> Observation | None:
         """Return what the owner last observed; `None` is unseen."""
-        return await self._run("read", lambda: _observation(self._row(owner, key)))
+        return await self._turns.run("read", lambda: _observation(self._row(owner, key)))
 
     async def put(self, owner: OwnerId, key: TargetKey, observation: Observation) -> None:
         """Replace what the owner last observed."""
@@ -72,7 +100,7 @@ class SqliteObservations:
             with self._transaction():
                 self._put(self._session(owner), key, observation)
 
-        await self._run("write", work)
+        await self._turns.run("write", work)
 
     async def replace(self, owner: OwnerId, key: TargetKey, seen: Observation | None, observation: Observation) -> bool:
         """Put `observation` only while what the owner last observed is still `seen`; tell whether it was put."""
@@ -84,11 +112,11 @@ class SqliteObservations:
                     self._put(self._session(owner), key, observation)
                 return is_as_seen
 
-        return await self._run("write", work)
+        return await self._turns.run("write", work)
 
     async def forget(self, owner: OwnerId) -> None:
         """Drop everything of one owner."""
-        await self._run("write", partial(self._forget, owner))
+        await self._turns.run("write", partial(self._forget, owner))
 
     async def export(self, owner: OwnerId) -> ObservationState:
         """Return everything that the owner has seen."""
@@ -105,7 +133,7 @@ class SqliteObservations:
                     state[TargetKey(_text(key))] = seen
             return state
 
-        return await self._run("read", work)
+        return await self._turns.run("read", work)
 
     async def restore(self, owner: OwnerId, state: ObservationState) -> None:
         """Make `state` everything that the owner has seen; what exceeds the bound of the store is unseen."""
@@ -118,16 +146,11 @@ class SqliteObservations:
                 for key, observation in latest:
                     self._put(session, key, observation)
 
-        await self._run("write", work)
+        await self._turns.run("write", work)
 
     async def aclose(self) -> None:
         """Close the file; every later call raises `Unavailable`."""
-        await to_thread.run_sync(self._connection.close, limiter=self._limiter)
-
-    async def _run(self, operation: Operation, work: Callable[[], T]) -> T:
-        return await patiently(
-            work, file=self._file, operation=operation, limiter=self._limiter, timeout_s=self._busy_timeout_s
-        )
+        await to_the_end(lambda: self._turns.run("open", self._connection.close))
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
@@ -200,42 +223,19 @@ async def open_observations(
     Raises:
         FsError: The file is damaged, cannot be written, or is another program's or another release's.
     """
-    limiter = CapacityLimiter(1)
-    connection = await patiently(
-        partial(connect, file), file=file, operation="open", limiter=limiter, timeout_s=busy_timeout_s
-    )
+    turns = _Turns(file, timeout_s=busy_timeout_s)
+    connection = await turns.run("open", partial(connect, file))
     observations = SqliteObservations(
         connection,
-        file=file,
+        turns,
         root_url=root_url,
-        busy_timeout_s=busy_timeout_s,
         observations_per_owner_max=observations_per_owner_max,
         owners_max=owners_max,
     )
     try:
         yield observations
     finally:
-        with anyio.CancelScope(shield=True):
-            await observations.aclose()
-
-
-async def patiently(
-    work: Callable[[], T], *, file: Path, operation: Operation, limiter: CapacityLimiter, timeout_s: float
-) -> T:
-    """Run blocking work with a state file, again while another process is in the way.
-
-    The waiting is done here and not in the thread, so that a cancellation ends it at once.
-    """
-    deadline_s = anyio.current_time() + timeout_s
-    while True:
-        try:
-            return await to_thread.run_sync(work, limiter=limiter)
-        except sqlite3.ProgrammingError as error:
-            raise Unavailable("the observation state is closed", path=str(file), operation=operation) from error
-        except (sqlite3.Error, ValueError) as error:
-            if not is_busy(error) or anyio.current_time() > deadline_s:
-                raise fault(error, file, operation) from error
-        await anyio.sleep(RETRY_WAIT_S)
+        await observations.aclose()
 
 
 def _blob(text: str) -> bytes:
