@@ -196,6 +196,7 @@ class S3Client:
             answer = await self._raw.get_object(**parameters)
             body = answer["Body"]
             try:
+                head = _pinned_head(answer, etag)
                 start, total_bytes = total_size(answer)
                 wanted_bytes = max(0, total_bytes - start)
                 if limit is not None:
@@ -205,7 +206,7 @@ class S3Client:
                 data = b"".join([piece async for piece in _pieces(body, wanted_bytes)])
             finally:
                 body.close()
-            return ObjectBytes(data=data, offset=start, head=head_of(answer))
+            return ObjectBytes(data=data, offset=start, head=head)
 
         return await self._request(send, attempts=_READ_ATTEMPTS)
 
@@ -218,6 +219,7 @@ class S3Client:
             scope.deadline += size_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
             body = answer["Body"]
             try:
+                _pinned_head(answer, etag)
                 async for piece in _pieces(body, size_bytes):
                     sink(piece)
             finally:
@@ -324,6 +326,14 @@ async def _pieces(body: BodyStream, size_bytes: int) -> AsyncGenerator[bytes]:
     while got <= size_bytes and (piece := await body.read(min(_CHUNK_BYTES, size_bytes - got + 1))):
         got += len(piece)
         yield piece
+
+
+def _pinned_head(answer: BodyAnswer, etag: str | None) -> ObjectHead:
+    """Return what an answer to GET says; refuse another version than the one asked for, as stores ignore `If-Match`."""
+    head = head_of(answer)
+    if etag not in {None, head.etag}:
+        raise RequestFailed(Failure.PRECONDITION)
+    return head
 
 
 def backoff_s(attempt: int) -> float:

@@ -82,6 +82,21 @@ async def test_pinned_read_of_a_changed_file_is_stale(backend: S3Backend, harnes
         await backend.read(target, limit=3, pinned=first.version)
 
 
+async def test_pinned_read_from_a_store_that_ignores_conditions_is_stale_too(rclone_server: S3Server) -> None:
+    harness = rclone_server.harness()
+    backend = await harness.open()
+    try:
+        harness.put("f", b"one version")
+        target = await target_of(backend, "f")
+        first = await backend.read(target, limit=4)
+        assert (await backend.read(target, offset=4, limit=7, pinned=first.version)).data == b"version"
+        harness.put("f", b"another one")
+        with pytest.raises(StaleVersion):
+            await backend.read(target, offset=4, limit=7, pinned=first.version)
+    finally:
+        await backend.aclose()
+
+
 async def test_absent_file_and_directory_are_told_apart(backend: S3Backend, harness: S3Harness) -> None:
     harness.put("d/f", b"x")
     harness.mkdir("empty")
