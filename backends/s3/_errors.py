@@ -112,6 +112,7 @@ _STATUSES: Final = {
     416: Failure.BAD_RANGE,
     429: Failure.THROTTLED,
     501: Failure.NOT_OFFERED,
+    502: Failure.CUT,
     503: Failure.THROTTLED,
     504: Failure.TIMEOUT,
     507: Failure.FULL,

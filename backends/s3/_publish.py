@@ -85,18 +85,22 @@ class Publisher:
     async def _send(
         self, condition: WriteCondition, *, token: str, parameters: Mapping[str, object], after: Kept
     ) -> ObjectHead:
-        is_open = False
+        is_open = is_lost = False
         for sending in range(1, _SENDS_MAX + 1):
             try:
                 stored = await self.client.put(self.key, self.data, parameters=parameters)
             except RequestFailed as failed:
                 is_refusal = failed.failure in _refusals(condition)
-                if not is_refusal and failed.failure not in _UNSETTLED:
+                is_final = not is_refusal and failed.failure not in _UNSETTLED
+                if is_final and not is_lost:
                     raise
                 is_open = is_open or not is_refusal
+                is_lost = is_lost or failed.failure is Failure.CUT
                 settled = await self._settle(failed, condition, token=token, after=after, is_open=is_open)
                 if settled is not None:
                     return settled
+                if is_lost and (is_final or sending == _SENDS_MAX):
+                    raise self._unknown("the connection broke, and what was sent may still be written") from failed
                 if sending == _SENDS_MAX:
                     raise
                 await anyio.sleep(backoff_s(sending))

@@ -63,14 +63,27 @@ async def test_request_that_was_lost_is_sent_again(proxied: S3Backend, proxy: Fa
     assert harness.get("f") == b"mine"
 
 
-async def test_connection_that_always_breaks_ends_as_unavailable(
+@pytest.mark.parametrize(
+    "then", [(Drop(forward=False), Drop(forward=False)), (Answer(403, "ExpiredToken"),), (Answer(503), Answer(503))]
+)
+async def test_what_may_still_be_written_after_its_connection_broke_has_an_unknown_outcome(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, then: tuple[Answer | Drop, ...]
+) -> None:
+    proxy.inject("PUT", Drop(forward=False), *then)
+    with pytest.raises(OutcomeUnknown, match="the connection broke") as caught:
+        await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
+    assert not caught.value.retryable
+    sent = 1 + len(then)
+    assert proxy.counts() == {"LIST": 1, "PUT": sent, "HEAD": sent}
+    assert harness.names() == []
+
+
+async def test_gateway_that_lost_its_store_may_have_written(
     proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
 ) -> None:
-    proxy.inject("PUT", *[Drop(forward=False)] * 3)
-    with pytest.raises(Unavailable, match="broke") as caught:
+    proxy.inject("PUT", *[Answer(502)] * 3)
+    with pytest.raises(OutcomeUnknown):
         await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
-    assert caught.value.retryable
-    assert proxy.counts() == {"LIST": 1, "PUT": 3, "HEAD": 3}
     assert harness.names() == []
 
 
