@@ -102,8 +102,12 @@ class SftpClient:
             )
             channel.settimeout(self.request_timeout_s)
             self._start_subsystem(channel)
-        except (paramiko.SSHException, EOFError, OSError) as error:
-            raise ConnectionLost(f"the server opened no SFTP session: {wire.shown_text(str(error))}") from error
+        except ConnectionLost:
+            raise
+        except Exception as error:
+            # Whatever ended paramiko's thread comes out here, such as a failed integrity check.
+            said = wire.shown_text(str(error) or type(error).__name__)
+            raise ConnectionLost(f"the server opened no SFTP session: {said}") from error
         return channel
 
     def _start_subsystem(self, channel: paramiko.Channel) -> None:
@@ -123,7 +127,7 @@ class SftpClient:
         watchdog.start()
         try:
             channel.invoke_subsystem("sftp")
-        except (paramiko.SSHException, EOFError, OSError):
+        except Exception:
             if is_overdue.is_set():
                 raise self._silent() from None
             raise

@@ -188,9 +188,10 @@ def connect(
                 passphrase=credentials.passphrase,
                 use_agent=credentials.use_agent,
             )
-            refusal = log_in(transport, hop, identities, timeout_s=_remaining_s(deadline_s))
-            if refusal is not None:
-                raise ConnectError(refusal)  # noqa: TRY301 - the handler closes what was opened
+            failure = log_in(transport, hop, identities, timeout_s=_remaining_s(deadline_s))
+            if failure is not None:
+                # The handler closes what was opened.
+                raise ConnectError(failure.reason, retryable=failure.retryable)  # noqa: TRY301
             channel.trust()
             if not is_target:
                 below = _tunnel(transport, route[index + 1], deadline_s)
@@ -277,8 +278,8 @@ def _start(channel: _PatientSocket, hop: Hop, connection: Connection, deadline_s
         transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = remaining_s
         _prefer_algorithms(transport, hop)
         transport.start_client(timeout=remaining_s)
-    except (paramiko.SSHException, EOFError, OSError) as error:
-        said = shown_text((isinstance(error, OSError) and error.strerror) or str(error))
+    except Exception as error:  # whatever ended paramiko's thread comes out here, such as a packet that it cannot parse
+        said = shown_text((isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__)
         reason = f"{where} does not answer as an SSH server: {said}"
         raise ConnectError(reason, retryable=True) from error
     if not transport.initial_kex_done:
@@ -300,7 +301,11 @@ def _prefer_algorithms(transport: paramiko.Transport, hop: Hop) -> None:
 
 def _verify_host_key(transport: paramiko.Transport, hop: Hop) -> None:
     """Refuse a host whose key known_hosts does not vouch for."""
-    key = transport.get_remote_server_key()
+    try:
+        key = transport.get_remote_server_key()
+    except paramiko.SSHException as error:
+        reason = f"the connection to {hop.host} port {hop.port} ended right after the key exchange"
+        raise ConnectError(reason, retryable=True) from error
     label = host_label(hop.label_host, hop.port)
     verdict = judge(hop.known_hosts, label, key.asbytes())
     if verdict is Verdict.UNKNOWN and label != hop.label_host:
@@ -339,6 +344,6 @@ def _tunnel(transport: paramiko.Transport, target: Hop, deadline_s: float) -> pa
     try:
         address = (target.host, target.port)
         return transport.open_channel("direct-tcpip", address, ("127.0.0.1", 0), timeout=_remaining_s(deadline_s))
-    except (paramiko.SSHException, EOFError, OSError) as error:
+    except Exception as error:  # as in `_start`
         reason = f"the jump host cannot connect to {target.host} port {target.port}: {shown_text(str(error))}"
         raise ConnectError(reason, retryable=True) from error

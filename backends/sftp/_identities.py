@@ -1,8 +1,10 @@
 """Logging in: configured keys first, then the agent's, then a password; few tries, because servers count them."""
 
 import base64
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +13,7 @@ from pydantic import SecretStr
 
 from backends.sftp._config import Hop
 
-__all__ = ["Identities", "log_in"]
+__all__ = ["Identities", "LoginFailure", "log_in"]
 
 _KEY_KINDS: Final = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 
@@ -25,53 +27,78 @@ class Identities:
     use_agent: bool
 
 
+@dataclass(frozen=True, slots=True)
+class LoginFailure:
+    """Why the login did not succeed, in one line, and whether it may if it is tried again."""
+
+    reason: str
+    retryable: bool
+
+
 @dataclass(slots=True)
 class _Attempt:
-    """What was tried on one connection, for the refusal's text."""
+    """What was tried on one connection before `deadline_s`, for the text of the failure."""
 
-    tried: list[str]
-    unusable: list[str]
+    transport: paramiko.Transport
+    deadline_s: float
+    tried: list[str] = field(default_factory=list[str])
+    unusable: list[str] = field(default_factory=list[str])
+    is_refused: bool = False
+    is_lost: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.deadline_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can be tried on this connection."""
+        return self.is_lost or self.is_silent or not self.transport.is_active()
+
+    def offer(self, name: str, login: Callable[[], list[str]]) -> list[str] | None:
+        """Try one key or password; return what the server wants besides, `None` if it did not take this one."""
+        self.tried.append(name)
+        self.transport.auth_timeout = max(self.deadline_s - time.monotonic(), 0.01)
+        try:
+            return login()
+        except paramiko.AuthenticationException:
+            self.is_refused = self.is_refused or not self.is_over
+        except Exception:  # noqa: BLE001 - whatever ended paramiko's thread comes out here, a failed integrity check too
+            self.is_lost = True
+        return None
 
 
-def log_in(transport: paramiko.Transport, hop: Hop, identities: Identities, *, timeout_s: float) -> str | None:
-    """Authenticate; return `None`, or in one line why the server does not let us in."""
-    attempt = _Attempt(tried=[], unusable=[])
-    transport.auth_timeout = timeout_s
+def log_in(transport: paramiko.Transport, hop: Hop, identities: Identities, *, timeout_s: float) -> LoginFailure | None:
+    """Authenticate; return `None`, or why there is no login."""
+    attempt = _Attempt(transport, time.monotonic() + timeout_s)
     agent = paramiko.Agent() if identities.use_agent else None
     try:
-        if _try_keys(transport, hop, identities, agent, attempt) or _try_password(transport, hop, identities, attempt):
+        if _try_keys(hop, identities, agent, attempt) or _try_password(hop, identities, attempt):
             return None
     finally:
         if agent is not None:
             agent.close()
-    return _refusal(transport, hop, attempt)
+    return _failure(hop, attempt)
 
 
-def _try_keys(
-    transport: paramiko.Transport, hop: Hop, identities: Identities, agent: paramiko.Agent | None, attempt: _Attempt
-) -> bool:
+def _try_keys(hop: Hop, identities: Identities, agent: paramiko.Agent | None, attempt: _Attempt) -> bool:
     """Offer one key after another; true when the login is complete."""
     for name, key in _keys(hop, identities, agent, attempt):
-        attempt.tried.append(name)
-        try:
-            still_needed = transport.auth_publickey(hop.user, key)
-        except (paramiko.SSHException, EOFError, OSError):
-            if not transport.is_active():
-                return False
-        else:
+        still_needed = attempt.offer(name, partial(attempt.transport.auth_publickey, hop.user, key))
+        if still_needed is not None:
             # A server may want a password on top of the key; more keys would not help then.
             return not still_needed
+        if attempt.is_over:
+            return False
     return False
 
 
-def _try_password(transport: paramiko.Transport, hop: Hop, identities: Identities, attempt: _Attempt) -> bool:
-    if identities.password is None or not transport.is_active():
+def _try_password(hop: Hop, identities: Identities, attempt: _Attempt) -> bool:
+    if identities.password is None or attempt.is_over:
         return False
-    attempt.tried.append("password")
-    try:
-        return not transport.auth_password(hop.user, identities.password.get_secret_value())
-    except (paramiko.SSHException, EOFError, OSError):
-        return False
+    secret = identities.password.get_secret_value()
+    return attempt.offer("password", partial(attempt.transport.auth_password, hop.user, secret)) == []
 
 
 def _keys(
@@ -132,11 +159,18 @@ def _load(file: Path, passphrase: SecretStr | None, attempt: _Attempt) -> parami
     return None
 
 
-def _refusal(transport: paramiko.Transport, hop: Hop, attempt: _Attempt) -> str:
-    tried = ", ".join(attempt.tried) or "nothing to try"
+def _failure(hop: Hop, attempt: _Attempt) -> LoginFailure:
+    where, tried = f"{hop.host} port {hop.port}", ", ".join(attempt.tried) or "nothing to try"
     unusable = f"; {'; '.join(attempt.unusable)}" if attempt.unusable else ""
-    if transport.is_active():
-        advice = "name the right key with IdentityFile in ~/.ssh/config or the option identity_file"
+    if attempt.is_silent and not attempt.is_lost:
+        return LoginFailure(f"{where} did not finish the login of {hop.user} in time; try again", retryable=True)
+    fewer_keys = "set IdentityFile and IdentitiesOnly yes"
+    if attempt.is_over and (attempt.is_lost or not attempt.is_refused):
+        # A server that takes no more keys ends the connection just as a network does, but not at the first key.
+        reason = f"the connection to {where} ended during the login of {hop.user} ({tried}){unusable}; try again"
+        return LoginFailure(f"{reason}; if it always ends there, {fewer_keys}", retryable=True)
+    if attempt.is_over:
+        advice = f"the server ended the login, perhaps after too many keys: {fewer_keys}"
     else:
-        advice = "the server ended the login, perhaps after too many keys: set IdentityFile and IdentitiesOnly yes"
-    return f"{hop.host} port {hop.port} refused the login of {hop.user} ({tried}){unusable}; {advice}"
+        advice = "name the right key with IdentityFile in ~/.ssh/config or the option identity_file"
+    return LoginFailure(f"{where} refused the login of {hop.user} ({tried}){unusable}; {advice}", retryable=False)

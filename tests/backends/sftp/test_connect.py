@@ -7,13 +7,15 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import paramiko
 import pytest
+from cryptography.exceptions import InvalidTag
 
 from backends.sftp import SftpBackend, open_sftp
 from fs_core.errors import FsError, InvalidPath, NotDirectory, NotFound, Unavailable
@@ -233,6 +235,85 @@ async def test_opening_can_be_given_up_while_the_host_is_silent(sftp_server: Sft
             await open_sftp(f"sftp://127.0.0.1:{listener.getsockname()[1]}/", sftp_server.options())
         assert scope.cancelled_caught
         assert time.monotonic() - started_s < 8
+
+
+@contextmanager
+def _before(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, happens: Callable[[], None]) -> Generator[None]:
+    """Have something happen to the connection just before a step of paramiko."""
+    step = getattr(owner, name)
+
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        happens()
+        return step(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, wrapped)
+        yield
+
+
+def _damaged() -> None:
+    """Do what paramiko does after its thread has met a packet with a wrong checksum: raise that where one waits."""
+    raise InvalidTag
+
+
+async def test_a_server_that_falls_silent_when_sftp_is_to_start_ends_in_time(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _nothing_leaks(), tcp_proxy(sftp_server.port) as proxy:
+        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=0.5)
+        with _before(monkeypatch, paramiko.Channel, "invoke_subsystem", proxy.freeze):
+            started_s = time.monotonic()
+            with pytest.raises(Unavailable, match=r"did not answer within 0\.5 s") as refused:
+                await open_sftp(url, options)
+            assert time.monotonic() - started_s < 8
+        assert refused.value.retryable
+
+
+async def test_a_connection_that_ends_during_the_login_is_no_refused_key(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _nothing_leaks(), tcp_proxy(sftp_server.port) as proxy:
+        url, options = sftp_server.harness().through(proxy.port)
+        with (
+            _before(monkeypatch, paramiko.Transport, "auth_publickey", proxy.cut),
+            pytest.raises(Unavailable, match="ended during the login") as refused,
+        ):
+            await open_sftp(url, options)
+        assert refused.value.retryable
+
+
+async def test_a_server_that_falls_silent_during_the_login_ends_in_time(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _nothing_leaks(), tcp_proxy(sftp_server.port) as proxy:
+        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=0.5)
+        with (
+            _before(monkeypatch, paramiko.Transport, "auth_publickey", proxy.freeze),
+            pytest.raises(Unavailable, match=r"did not finish the login of .* in time") as refused,
+        ):
+            await open_sftp(url, options)
+        assert refused.value.retryable
+
+
+@pytest.mark.parametrize("step", ["start_client", "auth_publickey", "open_session"])
+async def test_damaged_packets_while_connecting_are_a_passing_fault(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with _before(monkeypatch, paramiko.Transport, step, _damaged), _nothing_leaks():
+        assert (await _refused(sftp_server)).retryable
+
+
+async def test_a_connection_that_ends_right_after_the_key_exchange_is_a_passing_fault(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close(transport: paramiko.Transport) -> paramiko.PKey:
+        transport.close()
+        return step(transport)
+
+    step = paramiko.Transport.get_remote_server_key
+    monkeypatch.setattr(paramiko.Transport, "get_remote_server_key", close)
+    with _nothing_leaks():
+        assert (await _refused(sftp_server)).retryable
 
 
 async def test_a_server_that_prints_text_first_is_explained(tmp_path: Path) -> None:
