@@ -21,7 +21,7 @@ from fs_core.errors import (
     Unsupported,
 )
 
-__all__ = ["store_faults"]
+__all__ = ["RedirectRefusedError", "store_faults"]
 
 _Verdict = tuple[Callable[..., FsError], str, bool]
 """Class of the error, reason, and whether the same call may succeed later."""
@@ -40,6 +40,10 @@ _UNREACHABLE_ERRNO: Final = frozenset(
 )
 _NETWORK_CLASSES: Final = frozenset({"ClientError", "RequestException"})
 """Base classes of what aiohttp and requests raise, known by name so that neither has to be importable."""
+
+
+class RedirectRefusedError(Exception):
+    """Raised when a web server redirects to an address that is not public."""
 
 
 @contextmanager
@@ -68,6 +72,8 @@ def _judge(error: Exception) -> _Verdict:
 
 def _by_answer(error: Exception) -> _Verdict | None:
     """Judge what a server answered, or that it did not; `None` for a fault of another kind."""
+    if isinstance(error, RedirectRefusedError):
+        return Unavailable, "the store redirects to an address inside this network, which is not followed", False
     status = _http_status(error)
     if status is not None:
         return _by_status(status)

@@ -1,6 +1,6 @@
 """One opened fsspec file system, blocking. Everything it raises is an `FsError`."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +10,7 @@ from backends.generic._detached import Attempt
 from backends.generic._dialects import Dialect, HttpDialect, PathDialect
 from backends.generic._faults import store_faults
 from backends.generic._fsspec import RawFile, RawFileSystem, connect, disconnect
+from backends.generic._index_page import INDEX_PAGE_BYTES_MAX, linked_urls
 from backends.generic._versions import Stamp, stamp
 from backends.options import FsspecOptions
 from fs_core.errors import InvalidPath, NotDirectory, NotFound, Operation, PermissionDenied, TooLarge, Unsupported
@@ -26,6 +27,8 @@ STREAM_STEP_BYTES: Final = 1 << 16
 
 RANGE_STEP_BYTES: Final = 1 << 20
 """What is asked for in one request when a part of a file is read."""
+
+_ANSWER_BYTES_MAX: Final = 4 * RANGE_STEP_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class FsspecStore:
         """
         self._public = root.public
         with store_faults(root.public, "open"):
-            self._container = _container(root)
+            self._container = _container(root, options)
             try:
                 self._raw, path = connect(root.text, _constructor_options(root, options))
             except (TypeError, ValueError) as error:
@@ -102,12 +105,10 @@ class FsspecStore:
         with store_faults(display(names), operation):
             return self._look(self._dialect.path(names))
 
-    def list(self, names: tuple[str, ...]) -> list[Entry]:
+    def list(self, names: tuple[str, ...], attempt: Attempt) -> list[Entry]:
         """Return all entries of a directory, sorted, without staged files. What no path can express is marked."""
-        with store_faults(display(names), "list"):
-            self._raw.invalidate_cache()
-            listed = list(self._raw.ls(self._dialect.directory(names), detail=True))
         entries: dict[str, Entry] = {}
+        listed = self._linked(names, attempt) if self._is_http else self._listed(names)
         for info in listed:
             name = self._dialect.child(str(info["name"]), names)
             if name is None or is_staged_name(name):
@@ -118,23 +119,42 @@ class FsspecStore:
             entries.setdefault(name, Entry(name, kind, size_bytes, addressable=is_addressable))
         return [entries[name] for name in sorted(entries)]
 
+    def _listed(self, names: tuple[str, ...]) -> Iterable[Mapping[str, object]]:
+        with store_faults(display(names), "list"):
+            self._raw.invalidate_cache()
+            return list(self._raw.ls(self._dialect.directory(names), detail=True))
+
+    def _linked(self, names: tuple[str, ...], attempt: Attempt) -> Iterable[Mapping[str, object]]:
+        """Return what the index page of a web server links to, a name with `/` at its end being a directory."""
+        url = self._dialect.directory(names)
+        page = b"".join(self._pieces(url, display(names), "list", attempt, size_bytes_max=INDEX_PAGE_BYTES_MAX))
+        return (
+            {"name": link, "type": "directory" if link.endswith("/") else "file"} for link in linked_urls(page, url)
+        )
+
     def stream(self, names: tuple[str, ...], attempt: Attempt, *, size_bytes_max: int) -> Generator[bytes]:
         """Yield the whole file in one pass, in pieces of bounded size.
 
         Raises:
             TooLarge: more than `size_bytes_max` arrive, whatever was announced.
         """
-        path, total = display(names), 0
-        with self._opened(names, self._dialect.stream_options()) as file:
+        url = self._dialect.path(names)
+        yield from self._pieces(url, display(names), "read", attempt, size_bytes_max=size_bytes_max)
+
+    def _pieces(
+        self, raw_path: str, path: str, operation: Operation, attempt: Attempt, *, size_bytes_max: int
+    ) -> Generator[bytes]:
+        total = 0
+        with self._opened(raw_path, path, self._dialect.stream_options()) as file:
             while True:
-                with store_faults(path, "read"):
+                with store_faults(path, operation):
                     piece = _read_step(file, STREAM_STEP_BYTES)
                 if not piece:
                     return
                 total += len(piece)
                 if total > size_bytes_max:
                     reason = f"has more than {size_bytes_max} bytes, the most that is read from this store"
-                    raise TooLarge(reason, path=path, operation="read")
+                    raise TooLarge(reason, path=path, operation=operation)
                 attempt.progress()
                 yield piece
 
@@ -144,7 +164,8 @@ class FsspecStore:
         """Return up to `limit` bytes from `offset`. A store that cannot start there is read from the start."""
         with store_faults(display(names), "read"):
             try:
-                with self._opened(names, self._dialect.range_options(size_bytes)) as file:
+                options = self._dialect.range_options(size_bytes)
+                with self._opened(self._dialect.path(names), display(names), options) as file:
                     file.seek(offset)
                     return _read_fully(file, limit, attempt)
             except ValueError:
@@ -187,14 +208,14 @@ class FsspecStore:
         return Look(kind, _size(info) if kind is FileKind.FILE else None, stamp(info))
 
     @contextmanager
-    def _opened(self, names: tuple[str, ...], options: Mapping[str, object]) -> Generator[RawFile]:
+    def _opened(self, raw_path: str, path: str, options: Mapping[str, object]) -> Generator[RawFile]:
         """Open a file and close it. What the block raises passes unchanged."""
-        with store_faults(display(names), "read"):
-            file = self._raw.open(self._dialect.path(names), "rb", **options)
+        with store_faults(path, "read"):
+            file = self._raw.open(raw_path, "rb", **options)
         try:
             yield file
         finally:
-            with store_faults(display(names), "read"):
+            with store_faults(path, "read"):
                 file.close()
 
     def _skim(self, names: tuple[str, ...], attempt: Attempt, *, offset: int, limit: int) -> bytes:
@@ -243,11 +264,12 @@ def _is_plain(name: str) -> bool:
     return False
 
 
-def _container(root: RootUrl) -> _Container | None:
+def _container(root: RootUrl, options: FsspecOptions) -> _Container | None:
     if len(root.links) == 1:
         return None
-    inner = "::".join(root.links[1:])
-    file_system, path = connect(inner, {"skip_instance_cache": True})
+    inner = _link_options(root.links[1:], options)
+    outermost = inner.pop(_scheme(root.links[1]), {"skip_instance_cache": True})
+    file_system, path = connect("::".join(root.links[1:]), {**inner, **outermost})
     info = file_system.info(path)
     if info.get("type") == "directory" and _is_local(root.links[-1]):
         reason = "a local directory is opened by itself, where links that lead out of it are refused"
@@ -262,16 +284,37 @@ def _is_local(link: str) -> bool:
 
 def _constructor_options(root: RootUrl, options: FsspecOptions) -> dict[str, object]:
     """Return the options for every file system of a chain: none is shared with other users of fsspec."""
-    inner = {link.partition("://")[0]: {"skip_instance_cache": True} for link in root.links[1:] if "://" in link}
     outer: dict[str, object] = {"skip_instance_cache": True, **options.storage}
     if root.scheme in HTTP_SCHEMES:
-        outer |= _http_options(options)
-    return {**inner, **outer}
+        outer |= _http_options(options, answer_bytes_max=_ANSWER_BYTES_MAX)
+    return {**_link_options(root.links[1:], options), **outer}
 
 
-def _http_options(options: FsspecOptions) -> dict[str, object]:
+def _link_options(links: tuple[str, ...], options: FsspecOptions) -> dict[str, dict[str, object]]:
+    """Return the options of the links of a chain by their scheme."""
+    found: dict[str, dict[str, object]] = {}
+    for scheme in (_scheme(link) for link in links if "://" in link):
+        found[scheme] = {"skip_instance_cache": True}
+        if scheme in HTTP_SCHEMES:
+            # An archive's table of contents is read in one answer.
+            found[scheme] |= _http_options(options, answer_bytes_max=options.write_size_bytes_max)
+    return found
+
+
+def _scheme(link: str) -> str:
+    return link.partition("://")[0]
+
+
+def _http_options(options: FsspecOptions, *, answer_bytes_max: int) -> dict[str, object]:
     from aiohttp import ClientTimeout
 
+    from backends._answers import bounded_answers
+    from backends.generic._redirects import redirect_guard
+
     limit_s = options.request_timeout_s
-    timeout = ClientTimeout(total=None, sock_connect=limit_s, sock_read=limit_s)
-    return {"use_listings_cache": False, "client_kwargs": {"timeout": timeout}}
+    client = {
+        "timeout": ClientTimeout(total=None, sock_connect=limit_s, sock_read=limit_s),
+        "response_class": bounded_answers(answer_bytes_max),
+        "trace_configs": [redirect_guard()],
+    }
+    return {"use_listings_cache": False, "client_kwargs": client}

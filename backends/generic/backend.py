@@ -149,7 +149,7 @@ class GenericBackend(Backend):
             if store.look(names, "list").kind is not FileKind.DIRECTORY:
                 raise NotDirectory("is not a directory", path=target.display_path, operation="list")
             attempt.progress()
-            entries = store.list(names)
+            entries = store.list(names, attempt)
             return Listing(entries=tuple(entries[:limit]), is_complete=len(entries) <= limit)
 
         return await self._run(work, path=target.display_path, operation="list")
