@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fs_core.errors import quote_path
 from fs_core.policy import OBSERVATIONS_PER_OWNER_MAX, Absent, Observation, ObservationState, Present
@@ -11,11 +11,9 @@ from fs_core.types import Digest, TargetKey, Version
 
 __all__ = ["BadSessionError", "dump_session", "load_session"]
 
-DOCUMENT_CHARS_MAX: Final = 64 * 1024 * 1024
-TEXT_CHARS_MAX: Final = 8_192
-"""Of one key or token: more than any store has for a name."""
-
-_Text = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]
+VERSION: Final = 1
+DOCUMENT_CHARS_MAX: Final = 16 * 1024 * 1024
+"""Ten thousand names of a kilobyte each, with their versions."""
 
 
 class BadSessionError(ValueError):
@@ -27,15 +25,15 @@ class _Strict(BaseModel):
 
 
 class _SeenVersion(_Strict):
-    token: _Text
-    digest: _Text | None
+    token: str
+    digest: str | None
     settled: bool
 
 
 class _Seen(_Strict):
     """One file. Without a version the owner looked and found nothing."""
 
-    key: _Text
+    key: str
     version: _SeenVersion | None
     is_text: bool = True
 
@@ -59,9 +57,16 @@ class _Session(_Strict):
     """The document. `observations` are in the order in which they were made, the oldest first."""
 
     format: Literal["seamfs-session"] = "seamfs-session"
-    version: Literal[1] = 1
-    root: _Text
+    version: int = VERSION
+    root: str
     observations: Annotated[list[_Seen], Field(max_length=OBSERVATIONS_PER_OWNER_MAX)]
+
+    @field_validator("version")
+    @classmethod
+    def _is_known(cls, version: int) -> int:
+        if version != VERSION:
+            raise ValueError(f"this is version {version}, known is {VERSION}")
+        return version
 
     @model_validator(mode="after")
     def _has_each_file_once(self) -> "_Session":
@@ -76,8 +81,9 @@ def dump_session(state: ObservationState, *, root_url: str) -> str:
     Raises:
         BadSessionError: It would be longer than one may be.
     """
-    observations = [_Seen.of(key, observation) for key, observation in state.items()]
-    # The library's own writer refuses names of files that are no text.
+    latest = list(state.items())[-OBSERVATIONS_PER_OWNER_MAX:]
+    observations = [_Seen.of(key, observation) for key, observation in latest]
+    # The writer of the library refuses names of files that are no text, and bounds of strings do.
     text = json.dumps(_Session(root=root_url, observations=observations).model_dump())
     _check_size(text)
     return text
@@ -95,7 +101,8 @@ def load_session(text: str, *, root_url: str) -> ObservationState:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "document"
-        raise BadSessionError(f"no session that this release reads: {quote_path(where)}: {first['msg']}") from None
+        what = first["msg"].removeprefix("Value error, ")
+        raise BadSessionError(f"no session that this release reads: {quote_path(where)}: {what}") from None
     except (ValueError, RecursionError):
         raise BadSessionError("no session: it is no JSON, or nested too deeply") from None
     if session.root != root_url:
