@@ -24,11 +24,15 @@ def bounded_answers(size_bytes_max: int) -> type[aiohttp.ClientResponse]:
 
         async def _read_bounded(self) -> bytes:
             body = bytearray()
-            while piece := await self.content.read(_PIECE_BYTES):
-                body += piece
-                if len(body) > size_bytes_max:
-                    self.close()
-                    raise aiohttp.ClientPayloadError(f"the answer has more than {size_bytes_max} bytes")
+            try:
+                while piece := await self.content.read(_PIECE_BYTES):
+                    body += piece
+                    if len(body) > size_bytes_max:
+                        raise aiohttp.ClientPayloadError(f"the answer has more than {size_bytes_max} bytes")
+            except BaseException:
+                # Else its connection would count as in use for ever.
+                self.close()
+                raise
             return bytes(body)
 
     return BoundedAnswer
