@@ -28,7 +28,8 @@ def bounded_answers(size_bytes_max: int) -> type[aiohttp.ClientResponse]:
                 while piece := await self.content.read(_PIECE_BYTES):
                     body += piece
                     if len(body) > size_bytes_max:
-                        raise aiohttp.ClientPayloadError(f"the answer has more than {size_bytes_max} bytes")
+                        reason = f"the answer has more than {size_bytes_max} bytes"
+                        raise aiohttp.ClientPayloadError(reason)  # noqa: TRY301 - the handler closes the answer
             except BaseException:
                 # Else its connection would count as in use for ever.
                 self.close()
