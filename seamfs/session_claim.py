@@ -17,7 +17,7 @@ from seamfs.state_file import os_fault
 
 __all__ = ["claimed"]
 
-CLAIM_TIMEOUT_S: Final = 5.0
+CLAIM_TIMEOUT_S: Final = 3.0
 RETRY_WAIT_S: Final = 0.05
 
 

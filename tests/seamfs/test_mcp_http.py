@@ -3,6 +3,7 @@
 import signal
 import socket
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,12 +15,14 @@ from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
 from starlette.requests import Request
 
-from fs_core.testing.memory import MemoryBackend
+from fs_core.testing.memory import MemoryBackend, MemoryStore
+from fs_core.text import Window
 from seamfs.cli import main
 from seamfs.config import Settings
 from seamfs.mcp_agents import Agents, Context
 from seamfs.workspace import Workspace
 from tests.seamfs.processes import HttpServer, http_server
+from tool_runtime import ToolCall, ToolFailure, ToolSuccess
 
 pytestmark = pytest.mark.anyio
 
@@ -154,8 +157,9 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _request(session_id: str | None, *, revision: str = "2025-11-25") -> Context:
-    headers = [] if session_id is None else [(b"mcp-session-id", session_id.encode())]
+def _request(session_id: str | None, *, revision: str = "2025-11-25", name: str | None = None) -> Context:
+    sent = {"mcp-session-id": session_id, "seamfs-session": name}
+    headers = [(key.encode(), value.encode()) for key, value in sent.items() if value is not None]
     return ServerRequestContext[Agents, Any](
         session=cast("ServerSession", None),
         lifespan_context=cast("Agents", None),
@@ -181,3 +185,41 @@ def test_requests_of_the_newest_revision_are_owners_each_whatever_session_they_c
     known = agents.of(_request("1"))
     strangers = [agents.of(_request("1", revision="2026-07-28")) for _ in range(2)]
     assert len({known.label, *(stranger.label for stranger in strangers)}) == 3
+
+
+def test_a_name_is_an_owner_of_its_own_in_every_session_and_without_one() -> None:
+    agents = Agents(Workspace(MemoryBackend(), settings=Settings()), sessions_max=9)
+    named = agents.of(_request("1", name="ann"))
+    assert agents.of(_request("1", name="ann")) is named
+    assert agents.of(_request("1")) is not named
+    assert agents.of(_request("1", name="bob")) is not named
+    alone = agents.of(_request(None, revision="2026-07-28", name="ann"))
+    assert agents.of(_request("2", revision="2026-07-28", name="ann")) is alone
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../ann", "-ann", "a" * 65, "http:ann", "ann\n", "caf\u00e9"])
+def test_a_name_that_a_session_cannot_have_is_refused(name: str) -> None:
+    agents = Agents(Workspace(MemoryBackend(), settings=Settings()), sessions_max=9)
+    with pytest.raises(MCPError, match="header seamfs-session: the name of a session is 1 to 64 of"):
+        agents.of(_request("1", name=name))
+
+
+def test_where_nothing_is_remembered_no_name_is_looked_at() -> None:
+    agents = Agents(Workspace(MemoryBackend(), settings=Settings(policy="none")), sessions_max=9)
+    assert agents.of(_request("1", name="a b")) is agents.of(_request("1"))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_name_over_http_is_no_session_of_stdio() -> None:
+    store = MemoryStore()
+    store.put("a.txt", b"one\n")
+    workspace = Workspace(MemoryBackend(store), settings=Settings())
+    await workspace.session("ann").read("a.txt", Window())
+    agents = Agents(workspace, sessions_max=9, stdio_session="ann")
+    stdio = agents.of(replace(_request(None), request=None))
+    over_http = agents.of(_request("1", name="ann"))
+    edit = ToolCall("edit", EDIT, id="1")
+    refused, accepted = await over_http.calls.run(edit), await stdio.calls.run(edit)
+    assert isinstance(refused, ToolFailure)
+    assert refused.code == "FS_NOT_OBSERVED"
+    assert isinstance(accepted, ToolSuccess)
