@@ -12,10 +12,10 @@ from backends.local._kernel import exchange, rename_no_replace
 from backends.local._lock import ProcessLocks, file_key, take_flock
 from backends.local._metadata import keep_metadata
 from backends.local._staging import DirectoryGone, Staged, Sweeper, staged
-from backends.local._tree import Names, Tree, open_regular, regular_or_refuse
+from backends.local._tree import Names, Tree, open_regular, regular_or_refuse, sync_directory
 from backends.local._version import content_identity, digest_of, has_size_of, version_of
 from fs_core.digest import content_digest
-from fs_core.errors import NotFound, PermissionDenied, Reason, StaleVersion, Unsupported
+from fs_core.errors import NotFound, OutcomeUnknown, PermissionDenied, Reason, StaleVersion, Unsupported
 from fs_core.types import (
     Always,
     IfAbsent,
@@ -84,7 +84,7 @@ class Publisher:
             self._locks.hold(file_key(parent.fd, names[-1]), call=call, path=path) as bucket,
         ):
             self._sweeper.sweep(parent.fd, held=bucket, meeting_point=point)
-            one = _Write(parent.fd, names[-1], path, call, lock_timeout_s=self._lock_timeout_s)
+            one = _Write(parent.fd, names[-1], path, call, lock_timeout_s=self._lock_timeout_s, fsync=self._fsync)
             old = one.verified_old(condition)
             with staged(parent.fd, is_new=old is None, bucket=bucket, meeting_point=point) as file:
                 file.fill(data, call=call)
@@ -125,12 +125,15 @@ class Publisher:
 class _Write:
     """The steps of one write in one opened directory."""
 
-    def __init__(self, directory: int, name: str, path: str, call: WorkerCall, *, lock_timeout_s: float) -> None:
+    def __init__(
+        self, directory: int, name: str, path: str, call: WorkerCall, *, lock_timeout_s: float, fsync: bool
+    ) -> None:
         self._directory = directory
         self._name = name
         self._path = path
         self._call = call
         self._lock_timeout_s = lock_timeout_s
+        self._fsync = fsync
 
     def verified_old(self, condition: WriteCondition) -> _Old | None:
         """Return the file as it stands, after checking that `condition` holds for it."""
@@ -278,7 +281,27 @@ class _Write:
             os.close(fd)
 
     def _put_back(self, file: Staged, published: _Identity) -> None:
-        """Give the name back to the foreign file, and to a still newer one if others go on writing."""
+        """Give the name back to the foreign file, durably before ours is removed.
+
+        Raises:
+            OutcomeUnknown: that did not work; the foreign file is kept under the staged name.
+        """
+        try:
+            self._exchange_back(file, published)
+        except OSError as error:
+            file.keep()
+            reason = (
+                f"another program's content was displaced by this write and could not be put back ({error.strerror}); "
+                f"it is kept beside the file as {file.name} until the next write there: look at both"
+            )
+            raise OutcomeUnknown(reason, path=self._path, operation="write") from error
+        if self._fsync:
+            # Else a crash could keep our rename and the removal of theirs, and lose the rename between the two. A
+            # directory that cannot be flushed makes the refusal no less true.
+            sync_directory(self._directory)
+
+    def _exchange_back(self, file: Staged, published: _Identity) -> None:
+        """Exchange the names again, and once more for each still newer content if others go on writing."""
         for _ in range(_PUT_BACK_ATTEMPTS_MAX):
             foreign = self._identity_of(file.name)
             try:
@@ -301,12 +324,14 @@ class _Write:
             take_flock(fd, timeout_s=self._lock_timeout_s, call=self._call, path=self._path)
             self.verified_old(condition)
             _reserve(fd, len(data))
-            view, position = memoryview(data), 0
-            while position < len(data):
-                position += os.pwrite(fd, view[position:], position)
-            os.ftruncate(fd, len(data))
-            os.fsync(fd)
-            return version_of(os.fstat(fd), digest=content_digest(data))
+            try:
+                return _overwritten(fd, data)
+            except OSError as error:
+                reason = (
+                    f"the file cannot be replaced in one step, and overwriting it failed ({error.strerror}); "
+                    "it may hold a part of the new content: read it"
+                )
+                raise OutcomeUnknown(reason, path=self._path, operation="write") from error
         finally:
             fcntl.flock(fd, fcntl.LOCK_UN)
             os.close(fd)
@@ -328,9 +353,25 @@ def _reserve(fd: int, size_bytes: int) -> None:
             raise
 
 
+def _overwritten(fd: int, data: bytes) -> Version:
+    """Overwrite a file and flush it; return its version."""
+    view, position = memoryview(data), 0
+    while position < len(data):
+        position += os.pwrite(fd, view[position:], position)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+    return version_of(os.fstat(fd), digest=content_digest(data))
+
+
 def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Version:
-    """Return the version of the published file; publishing itself moves only its change time."""
-    after = os.fstat(file.fd)
+    """Return the version of the published file; publishing itself moves only its change time.
+
+    A fault of looking at it must not hide that it is published; its digest then tells the content until it is read.
+    """
+    try:
+        after = os.fstat(file.fd)
+    except OSError:
+        after = before
     if content_identity(after) != content_identity(before):
         # A foreign writer changed the new file in place at once: our digest with its time stamps would hide that.
         return version_of(before, digest=content_digest(data))

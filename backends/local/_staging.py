@@ -48,6 +48,7 @@ class Staged:
         self._directory = directory
         mode = _NEW_FILE_MODE if is_new else _PRIVATE_MODE
         self.name, self.fd = _create(directory, mode, bucket, meeting_point)
+        self._is_kept = False
 
     def fill(self, data: bytes, *, call: WorkerCall) -> None:
         """Write all of `data`, or raise when the caller gives up or the disk does."""
@@ -56,10 +57,17 @@ class Staged:
             call.check()
             view = view[os.write(self.fd, view[:_WRITE_BYTES]) :]
 
+    def keep(self) -> None:
+        """Let what stands under the name stay there, as it is somebody else's and could not be given back."""
+        self._is_kept = True
+
     def discard(self) -> None:
-        """Remove the name, if it still stands for this file or for what it was exchanged with."""
-        with suppress(FileNotFoundError):
-            os.unlink(self.name, dir_fd=self._directory)
+        """Remove the name, if it still stands for this file or for what it was exchanged with.
+
+        What cannot be removed now is hidden, and swept by a later writer; it changes nothing about this write.
+        """
+        if not self._is_kept:
+            _remove(self._directory, self.name)
 
 
 @contextmanager
@@ -69,10 +77,8 @@ def staged(directory: int, *, is_new: bool, bucket: int, meeting_point: str) -> 
     try:
         yield file
     finally:
-        try:
-            file.discard()
-        finally:
-            os.close(file.fd)
+        file.discard()
+        os.close(file.fd)
 
 
 def _create(directory: int, mode: int, bucket: int, meeting_point: str) -> tuple[str, int]:

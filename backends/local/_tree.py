@@ -16,7 +16,7 @@ from typing import Final
 
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
 
-__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse"]
+__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse", "sync_directory"]
 
 Names = tuple[str, ...]
 
@@ -155,13 +155,21 @@ class MadeParent:
         """Go down into the directory `name`, which is made if it is missing."""
         with suppress(FileExistsError):  # the usual case, and the race of two writers
             os.mkdir(name, dir_fd=self.fd)
-            self._holders.append((os.dup(self.fd), name))
+            self._remember(name)
             self.made.append(shown)
         self.fd = _step(self.fd, name, path=path, operation="write")
 
+    def _remember(self, name: str) -> None:
+        try:
+            holder = os.dup(self.fd)
+        except OSError:
+            os.rmdir(name, dir_fd=self.fd)
+            raise
+        self._holders.append((holder, name))
+
     def sync(self) -> str | None:
         """Flush this directory and those that hold the entries of the made ones; return why that did not work."""
-        faults = [_sync(fd) for fd in (self.fd, *(holder for holder, _ in self._holders))]
+        faults = [sync_directory(fd) for fd in (self.fd, *(holder for holder, _ in self._holders))]
         return next((fault for fault in faults if fault is not None), None)
 
     def remove_made(self) -> None:
@@ -179,7 +187,7 @@ class MadeParent:
         os.close(self.fd)
 
 
-def _sync(fd: int) -> str | None:
+def sync_directory(fd: int) -> str | None:
     """Flush a directory, whatever its descriptor was opened for; return why that did not work."""
     try:
         readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
