@@ -10,13 +10,16 @@ from itertools import combinations
 from statistics import median
 from typing import Final
 
-__all__ = ["RSS_GROWTH_BYTES_MAX", "Growth", "Sample", "findings", "growths"]
+__all__ = ["RSS_GROWTH_BYTES_MAX", "SAMPLES_MIN", "Growth", "Sample", "findings", "growths"]
 
 RSS_GROWTH_BYTES_MAX: Final = 8 << 20
 """What the allocator may still take after all caches are full: arenas of a few threads, and their fragmentation."""
 
 _COUNT_GROWTH_MAX: Final = 0.5
 """Of descriptors and threads. They come and go in whole numbers, so a fit that grows by one is a leak."""
+
+SAMPLES_MIN: Final = 10
+"""Fewer say nothing."""
 
 _SAMPLES_MAX: Final = 400
 """More are thinned out: the pairs grow with the square."""
@@ -61,9 +64,9 @@ def growths(samples: Sequence[Sample]) -> tuple[Growth, ...]:
     """Return how memory, descriptors and threads went.
 
     Raises:
-        ValueError: there are fewer than ten samples, too few to say anything.
+        ValueError: there are fewer than `SAMPLES_MIN` samples.
     """
-    if len(samples) < 10:
+    if len(samples) < SAMPLES_MIN:
         raise ValueError(f"{len(samples)} samples are too few to judge")
     thinned = samples[:: -(-len(samples) // _SAMPLES_MAX)]
     times = [sample.at_s for sample in thinned]
