@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
-.PHONY: install demo test fuzz check format servers clean
+.PHONY: install demo test fuzz check format servers soak clean
 
 install: $(STAMP)
 
@@ -25,6 +25,11 @@ test: $(STAMP)
 # for one test.
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 -m hypothesis tests/fs_core tests/tool_runtime tests/progressive
+
+# Sessions come and go for half an hour on every store, each in a process whose memory, descriptors and threads must stay
+# level; SOAK_ARGS="--store s3 --duration-s 600 --json FILE" changes that.
+soak: $(STAMP)
+	$(BIN)/python -m tests.torture.soak $(SOAK_ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
