@@ -3,7 +3,8 @@
 import errno
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -210,7 +211,7 @@ class _Write:
             except FileExistsError:
                 if isinstance(condition, IfAbsent):
                     raise self._stale(Reason.EXISTS) from None
-                os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+                self._rename_over(file)
             return None
         try:
             self._replace(file, old, condition)
@@ -220,17 +221,34 @@ class _Write:
             return self._overwrite(data, condition)
         return None
 
+    @contextmanager
+    def _unless_published(self, file: Staged) -> Generator[None]:
+        """Forgive a failure of the call that was to publish the file if that has happened.
+
+        A network file system repeats a request whose answer was lost, and tells what the second one met: see the
+        notes of open(2) about link(2) and O_EXCL over NFS.
+        """
+        try:
+            yield
+        except OSError:
+            if not file.is_published():
+                raise
+
     def _create(self, file: Staged) -> None:
-        if rename_no_replace(self._directory, file.name, self._name):
+        is_renamed = True
+        with self._unless_published(file):
+            is_renamed = rename_no_replace(self._directory, file.name, self._name)
+        if is_renamed:
             return
         try:
-            os.link(
-                file.name,
-                self._name,
-                src_dir_fd=self._directory,
-                dst_dir_fd=self._directory,
-                follow_symlinks=False,
-            )
+            with self._unless_published(file):
+                os.link(
+                    file.name,
+                    self._name,
+                    src_dir_fd=self._directory,
+                    dst_dir_fd=self._directory,
+                    follow_symlinks=False,
+                )
         except OSError as error:
             if error.errno in _NO_HARD_LINKS:
                 reason = "this file system can neither rename without replacing nor link; a file cannot be made safely"
@@ -238,21 +256,27 @@ class _Write:
             raise
         file.discard()  # now, since losing the other name moves the change time that the version is made of
 
+    def _rename_over(self, file: Staged) -> None:
+        with self._unless_published(file):
+            os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+
     def _replace(self, file: Staged, old: _Old | None, condition: WriteCondition) -> None:
         """Take the name over. With a version to hold, what was displaced is verified and put back if it is foreign."""
         if old is None or not isinstance(condition, IfVersion):
-            os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+            self._rename_over(file)
             return
         published = content_identity(os.fstat(file.fd))
+        was_exchanged = True
         try:
-            was_exchanged = exchange(self._directory, file.name, self._name)
+            with self._unless_published(file):
+                was_exchanged = exchange(self._directory, file.name, self._name)
         except FileNotFoundError:
             raise self._stale(Reason.DELETED) from None
         if not was_exchanged:
             if not old.is_settled and not self._has_content(self._name, condition.version):
                 raise self._stale(Reason.CHANGED)
             # No exchange here: between the last look and this rename a foreign writer can lose an update.
-            os.replace(file.name, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+            self._rename_over(file)
             return
         try:
             is_as_verified = self._is_displaced_as_verified(file, old, condition.version)
@@ -306,8 +330,12 @@ class _Write:
             foreign = self._identity_of(file.name)
             try:
                 exchange(self._directory, file.name, self._name)
-            except FileNotFoundError:
-                return  # somebody has deleted what was published
+            except OSError as error:
+                if self._identity_of(file.name) == published:
+                    return  # it has happened
+                if isinstance(error, FileNotFoundError):
+                    return  # somebody has deleted what was published
+                raise
             if self._identity_of(file.name) == published:
                 return
             # Somebody replaced or changed what was published; theirs is the newest, and has just been displaced.

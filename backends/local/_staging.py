@@ -57,6 +57,16 @@ class Staged:
             call.check()
             view = view[os.write(self.fd, view[:_WRITE_BYTES]) :]
 
+    def is_published(self) -> bool:
+        """Whether the file stands under another name than this, in its place or beside it."""
+        ours = os.fstat(self.fd)
+        try:
+            status = os.stat(self.name, dir_fd=self._directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return ours.st_nlink > 0
+        is_here = (status.st_dev, status.st_ino) == (ours.st_dev, ours.st_ino)
+        return ours.st_nlink > (1 if is_here else 0)
+
     def keep(self) -> None:
         """Let what stands under the name stay there, as it is somebody else's and could not be given back."""
         self._is_kept = True
