@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -31,8 +32,14 @@ _WRITING: Final = frozenset({
     "setxattr", "unlink", "write",
 })  # fmt: skip
 
-Fault = tuple[int, int]
-"""Which call fails, counted from 0, and with which number of an error."""
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Which call fails, counted from 0, with which number of an error, and whether it has taken effect all the same."""
+
+    at: int
+    number: int
+    takes_effect: bool = False
 
 
 class Recorder:
@@ -120,17 +127,21 @@ class Recorder:
 
     def _do(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         number = self.failing(name)
+        result = None if number and not self._takes_effect else function(*args, **kwargs)
         if number:
             raise OSError(number, os.strerror(number))
-        return function(*args, **kwargs)
+        return result
 
     def failing(self, name: str) -> int:
         """Count a call; return the number of the error that it fails with, else 0."""
         if not self._is_on or self._is_other:
             return 0
         self.calls.append(name)
-        at, number = self._fault or (-1, 0)
-        return number if at == len(self.calls) - 1 else 0
+        return self._fault.number if self._fault and self._fault.at == len(self.calls) - 1 else 0
+
+    @property
+    def _takes_effect(self) -> bool:
+        return self._fault is not None and self._fault.takes_effect
 
     def _note(self, *ops: Op) -> None:
         if self._is_on:
@@ -225,11 +236,14 @@ class Recorder:
             self._note_names(directory, {new: self._entries[directory][old], old: None})
 
     def _renameat2(self, real: Callable[..., int] | None, *args: Any) -> int:
-        number = self.failing("renameat2") or (0 if self._has_renameat2 and real is not None else errno.EINVAL)
-        if real is None or number:
-            ctypes.set_errno(number)
-            return -1
+        number = self.failing("renameat2")
+        if real is None or not self._has_renameat2:
+            return _failed(number or errno.EINVAL)
+        if number and not self._takes_effect:
+            return _failed(number)
         result = real(*args)
+        if number:
+            return _failed(number)
         directory, old, _, new, flags = args
         node = self._node(directory)
         if result == 0 and node is not None:
@@ -238,3 +252,9 @@ class Recorder:
             displaced = names.get(other) if flags & _RENAME_EXCHANGE else None
             self._note_names(node, {other: names[one], one: displaced})
         return result
+
+
+def _failed(number: int) -> int:
+    """Fail as a function of C does."""
+    ctypes.set_errno(number)
+    return -1

@@ -172,8 +172,9 @@ def violations(
 async def write_once(harness: SftpHarness, log: Log, kind: type[IfAbsent | IfVersion | Always]) -> Disk:
     backend = await harness.open_sftp()
     target = await target_of(backend, "a")
-    conditions = {Always: Always(), IfAbsent: IfAbsent()}
-    condition = conditions.get(kind) or IfVersion((await backend.read(target)).version)
+    condition = IfAbsent() if kind is IfAbsent else Always()
+    if kind is IfVersion:
+        condition = IfVersion((await backend.read(target)).version)
     disk = log.begin()
     await backend.write(target, NEW, condition=condition)
     log.trace.append(Acknowledged())

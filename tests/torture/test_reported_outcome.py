@@ -9,7 +9,7 @@ import pytest
 from fs_core.errors import OutcomeUnknown
 from fs_core.paths import is_staged_name
 from fs_core.types import NoteKind, WriteReceipt
-from tests.torture.crash_recorder import Recorder
+from tests.torture.crash_recorder import Fault, Recorder
 from tests.torture.crash_scenarios import SCENARIOS, THEIRS, Run, Scenario, perform, standing
 
 _TAKES_SPACE = frozenset(
@@ -48,7 +48,7 @@ def failing_runs(
             if number == errno.EIO or call in _TAKES_SPACE:
                 place = directory / f"{number} {at}"
                 place.mkdir()
-                run = perform(scenario, place, recorder=recorder, fault=(at, number))
+                run = perform(scenario, place, recorder=recorder, fault=Fault(at, number))
                 assert run.calls[at] == call
                 runs.append((call, place / "root", run))
     return runs
@@ -78,6 +78,26 @@ def test_a_write_whose_directory_cannot_be_flushed_is_reported_as_not_durable(
     for outcome in run.outcomes:
         assert isinstance(outcome, WriteReceipt)
         assert NoteKind.NOT_DURABLE in [note.kind for note in outcome.notes]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("number", [errno.EIO, errno.EEXIST, errno.ENOENT])
+def test_a_publication_that_has_happened_is_no_refusal_though_its_call_failed(
+    scenario: Scenario, number: int, tmp_path: Path
+) -> None:
+    # A network file system repeats a request whose answer was lost, and tells what the second one met.
+    (tmp_path / "whole").mkdir()
+    whole = perform(scenario, tmp_path / "whole")
+    publishing = [at for at, call in enumerate(whole.calls) if call in {"link", "renameat2", "replace"}]
+    if not scenario.has_renameat2:
+        publishing = [at for at in publishing if whole.calls[at] != "renameat2"]
+    assert publishing
+    for at in publishing:
+        place = tmp_path / str(at)
+        place.mkdir()
+        run = perform(scenario, place, fault=Fault(at, number, takes_effect=True))
+        assert [type(outcome) for outcome in run.outcomes] == [type(outcome) for outcome in whole.outcomes]
+        assert untruths(scenario, run, place / "root", "") == []
 
 
 class WithoutFlushOfDirectories(Recorder):
