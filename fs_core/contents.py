@@ -5,14 +5,18 @@ from typing import Final
 
 from fs_core.types import Digest
 
-__all__ = ["ENTRY_BYTES_MAX", "ContentCollector", "SeenContents"]
+__all__ = ["ENTRY_BYTES_MAX", "ENTRY_OVERHEAD_BYTES", "ContentCollector", "SeenContents"]
 
 ENTRY_BYTES_MAX: Final = 1 << 20
 TOTAL_BYTES_MAX: Final = 32 << 20
+ENTRY_OVERHEAD_BYTES: Final = 256
+"""What keeping one content takes besides its bytes (measured: 225): of tiny ones it is nearly all that is held."""
 
 
 class SeenContents:
     """Contents by digest, the most recently used up to `TOTAL_BYTES_MAX`; what is larger than `ENTRY_BYTES_MAX` is not.
+
+    The bound is of what is held, the cost of keeping each content included.
 
     A digest names one content, so nothing here is ever stale, and owners who saw the same content share it.
     """
@@ -27,11 +31,11 @@ class SeenContents:
             return
         if digest not in self._contents:
             self._contents[digest] = data
-            self._size_bytes += len(data)
+            self._size_bytes += _held_bytes(data)
         self._contents.move_to_end(digest)
         while self._size_bytes > TOTAL_BYTES_MAX:
             _, dropped = self._contents.popitem(last=False)
-            self._size_bytes -= len(dropped)
+            self._size_bytes -= _held_bytes(dropped)
 
     def get(self, digest: Digest | None) -> bytes | None:
         """Return the content with this digest, if it is still kept."""
@@ -39,6 +43,10 @@ class SeenContents:
             return None
         self._contents.move_to_end(digest)
         return self._contents[digest]
+
+
+def _held_bytes(data: bytes) -> int:
+    return len(data) + ENTRY_OVERHEAD_BYTES
 
 
 class ContentCollector:

@@ -1,11 +1,13 @@
 """The bounded memory of what was seen."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fs_core import contents
-from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
+from fs_core.contents import ENTRY_BYTES_MAX, ENTRY_OVERHEAD_BYTES, ContentCollector, SeenContents
 from fs_core.digest import content_digest
 
 
@@ -27,7 +29,7 @@ def test_what_has_no_digest_or_is_too_large_is_not_kept() -> None:
 
 
 def test_the_least_recently_used_content_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "TOTAL_BYTES_MAX", 6)
+    monkeypatch.setattr(contents, "TOTAL_BYTES_MAX", 2 * (3 + ENTRY_OVERHEAD_BYTES))
     seen = SeenContents()
     for data in (b"aaa", b"bbb"):
         seen.put(content_digest(data), data)
@@ -36,6 +38,20 @@ def test_the_least_recently_used_content_goes_first(monkeypatch: pytest.MonkeyPa
     assert [seen.get(content_digest(data)) for data in (b"aaa", b"bbb", b"ccc")] == [b"aaa", None, b"ccc"]
     seen.put(content_digest(b"aaa"), b"aaa")
     assert seen.get(content_digest(b"ccc")) == b"ccc"
+
+
+def test_many_tiny_contents_hold_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "TOTAL_BYTES_MAX", 1 << 20)
+    seen = SeenContents()
+    tracemalloc.start()
+    try:
+        for number in range(20_000):
+            data = b"count: %d" % number
+            seen.put(content_digest(data), data)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 1.5 * (1 << 20)
 
 
 @given(st.lists(st.binary(max_size=400)), st.integers(1, 1000))
