@@ -79,16 +79,17 @@ class S3Server:
             ),
         )
 
-    def harness(self) -> "S3Harness":
-        """A fresh, empty prefix."""
-        return S3Harness(self, self.bucket, f"t-{secrets.token_hex(6)}")
+    def harness(self, **overrides: Any) -> "S3Harness":
+        """A fresh, empty prefix, opened with these settings."""
+        return S3Harness(self, self.bucket, f"t-{secrets.token_hex(6)}", **overrides)
 
 
 class S3Harness(StoreHarness):
     """A prefix of a bucket, reached with boto3."""
 
-    def __init__(self, server: S3Server, bucket: str, prefix: str) -> None:
+    def __init__(self, server: S3Server, bucket: str, prefix: str, **overrides: Any) -> None:
         self.server = server
+        self.overrides = overrides
         self.bucket = bucket
         self.prefix = prefix
 
@@ -97,7 +98,7 @@ class S3Harness(StoreHarness):
 
     async def open_with(self, **overrides: Any) -> S3Backend:
         """Return a new backend with some options changed."""
-        return await open_s3(f"s3://{self.bucket}/{self.prefix}", self.server.options(**overrides))
+        return await open_s3(f"s3://{self.bucket}/{self.prefix}", self.server.options(**(self.overrides | overrides)))
 
     def key(self, path: str) -> str:
         """The object key of `path`."""

@@ -111,7 +111,7 @@ def s3_store(
     request_timeout_s: float = _REQUEST_TIMEOUT_S,
 ) -> Generator[TorturedStore]:
     """Put a fault proxy in front of an S3 service."""
-    harness = server.harness()
+    harness = server.harness(request_timeout_s=request_timeout_s)
     with s3_fault_proxy(server.endpoint_url, FaultPlan.even(fault_probability, seed=seed)) as proxy:
         options = S3Options(
             endpoint_url=proxy.endpoint_url,

@@ -101,6 +101,7 @@ async def test_without_exchange_a_change_while_the_new_content_is_flushed_is_sta
     backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     file = root / "a.txt"
+    monkeypatch.setattr("backends.local._version._TICK_NS", 5_000_000_000)  # however slow this machine is
     file.write_bytes(b"old")
 
     def foreign() -> None:
@@ -144,6 +145,7 @@ async def test_a_slow_flush_does_not_make_a_recent_time_stamp_trustworthy(
     backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = root / "a.txt"
+    monkeypatch.setattr("backends.local._version._TICK_NS", 5_000_000_000)  # however slow this machine is
     file.write_bytes(b"old")
 
     def foreign() -> None:
