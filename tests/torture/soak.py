@@ -49,7 +49,8 @@ _S3_FAULT_PROBABILITY: Final = 0.002
 _SFTP_FAULT_PROBABILITY: Final = 0.00003
 """Of each of five kinds, per 4 KiB in one direction: a scan of the largest file (6 MB) meets one in five times."""
 
-_CHANGES_FIRST: Final = 1_100
+_CHANGES_FIRST: Final = 250
+_CHANGES_FIRST_ON_S3: Final = 1_100
 """More than the heads of objects that the S3 backend remembers."""
 
 _WARM_UP_SHARE: Final = 0.15
@@ -98,7 +99,7 @@ def soak(
 
         async def run() -> None:
             async with open_workspace(place.url, settings=place.settings) as workspace:
-                changes = _CHANGES_FIRST if store == "s3" else 0
+                changes = _CHANGES_FIRST_ON_S3 if store == "s3" else _CHANGES_FIRST
                 await fill_caches(workspace, random.Random(seed), answers, changes=changes)
                 await _measure(workspace, samples, answers, visiting, duration_s=duration_s, interval_s=interval_s)
 

@@ -30,6 +30,9 @@ Visit = Callable[[Workspace, random.Random, Counter[str]], Awaitable[None]]
 """One session from its beginning to its end; what it was answered is counted by code."""
 
 _SMALL: Final = 8
+_SMALL_LINES: Final = 13_000
+"""195 kB: so large that a few hundred changes fill the contents that are kept with the mix that stays."""
+
 _NEW: Final = 40
 _KEPT: Final = 34
 """Files of just under 1 MiB: more than the contents that are kept for explanations (32 MiB)."""
@@ -47,7 +50,9 @@ _numbers = count()
 
 async def prepare(url: str, options: BackendOptions) -> None:
     """Write the files of a soak, again and again where a fault is in the way."""
-    files = {f"small-{number}.txt": b"count: 0\na a a\n" + b"a line of text\n" * 40 for number in range(_SMALL)}
+    files = {
+        f"small-{number}.txt": b"count: 0\na a a\n" + b"a line of text\n" * _SMALL_LINES for number in range(_SMALL)
+    }
     files |= {f"kept-{number}.txt": _line(number) * 11_000 for number in range(_KEPT)}
     files |= {
         "large.txt": b"".join(_line(number) for number in range(_LARGE_LINES)),
@@ -89,7 +94,7 @@ async def fill_caches(workspace: Workspace, dice: random.Random, answers: Counte
         await _Agent(workspace, None, dice, answers).call("read", f"kept-{number}.txt")
 
     async def own(number: int) -> None:
-        await _Agent(workspace, f"filler-{number}", dice, answers).call("read", "small-0.txt")
+        await _Agent(workspace, f"filler-{number}", dice, answers).call("read", "small-0.txt", limit=1)
 
     async def change(number: int) -> None:
         await _Agent(workspace, None, dice, answers).count_up(number % _SMALL)
@@ -145,7 +150,7 @@ class _Agent:
         await self.call("edit", path, session, old_string=f"{old}\n", new_string=f"{new}\n")
 
     async def read_small(self) -> None:
-        await self.call("read", f"small-{self.dice.randrange(_SMALL)}.txt")
+        await self.call("read", f"small-{self.dice.randrange(_SMALL)}.txt", limit=100)
 
     async def edit_small(self) -> None:
         await self.count_up(self.dice.randrange(_SMALL))
@@ -160,14 +165,14 @@ class _Agent:
 
     async def write_new(self) -> None:
         path, session = f"new/file-{self.dice.randrange(_NEW)}.txt", self.session()
-        await self.call("read", path, session)
-        await self.call("write", path, session, content=f"{next(_numbers)}\n" * self.dice.randrange(1, 4000))
+        await self.call("read", path, session, limit=1)
+        await self.call("write", path, session, content=f"{next(_numbers):07}\n" * self.dice.randrange(1, 40_000))
 
     async def become_stale(self) -> None:
         """Change a file after another session has changed it."""
         number = self.dice.randrange(_SMALL)
         session = self.workspace.session()
-        await self.call("read", f"small-{number}.txt", session)
+        await self.call("read", f"small-{number}.txt", session, limit=1)
         await self.count_up(number)
         await self.call("edit", f"small-{number}.txt", session, old_string="count", new_string="COUNT")
 
@@ -178,7 +183,7 @@ class _Agent:
 
     async def be_refused_after_reading(self) -> None:
         session = self.workspace.session()
-        await self.call("read", "small-0.txt", session)
+        await self.call("read", "small-0.txt", session, limit=1)
         old = self.dice.choice(("a", "no such text", "line of  text"))
         await self.call("edit", "small-0.txt", session, old_string=old, new_string="b")
 
