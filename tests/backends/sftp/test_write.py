@@ -11,6 +11,7 @@ import anyio
 import asyncssh.sftp
 import pytest
 from asyncssh import SFTPFailure, SFTPServer
+from asyncssh.constants import FXF_CREAT
 
 from backends.sftp import SftpBackend
 from fs_core.errors import (
@@ -324,6 +325,36 @@ class _SilentlyFullDisk(_FullDiskAsOpensshSaysIt):
         return len(data)
 
 
+class _FullDiskThatTellsNothing(_FullDiskAsOpensshSaysIt):
+    def statvfs(self, path: bytes) -> asyncssh.SFTPVFSAttrs:
+        raise SFTPFailure("Failure")
+
+
+class _HasNoRoomForNames(SFTPServer):
+    def mkdir(self, path: bytes, attrs: asyncssh.SFTPAttrs) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class _HasNoRoomForFiles(SFTPServer):
+    def open(self, path: bytes, pflags: int, attrs: asyncssh.SFTPAttrs) -> object:
+        if pflags & FXF_CREAT:
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+        return super().open(path, pflags, attrs)
+
+
+class _FailsToPublish(SFTPServer):
+    def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
+        if not newpath.endswith(b".lock"):
+            raise OSError(errno.EIO, "Input/output error")
+        super().posix_rename(oldpath, newpath)
+
+    def link(self, oldpath: bytes, newpath: bytes) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    def rename(self, oldpath: bytes, newpath: bytes) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+
 class _LosesBytes(SFTPServer):
     def write(self, file_obj: object, offset: int, data: bytes) -> int:
         return len(data)
@@ -345,12 +376,16 @@ class _FailsToSync(SFTPServer):
         (_FullDisk, NoSpace),
         (_FullDiskAsOpensshSaysIt, NoSpace),
         (_SilentlyFullDisk, NoSpace),
+        (_FullDiskThatTellsNothing, IoFault),
+        (_HasNoRoomForNames, NoSpace),
+        (_HasNoRoomForFiles, NoSpace),
+        (_FailsToPublish, IoFault),
         (_LosesBytes, IoFault),
         (_Denies, PermissionDenied),
         (_FailsToSync, IoFault),
     ],
 )
-async def test_a_fault_while_uploading_changes_nothing_and_leaves_nothing(
+async def test_a_fault_of_the_store_changes_nothing_and_leaves_nothing(
     faulty_server: FaultyServer, handler: type[SFTPServer], expected: type[FsError]
 ) -> None:
     with faulty_server(handler) as server:
