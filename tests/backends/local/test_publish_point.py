@@ -16,7 +16,7 @@ from backends.local._lock import ProcessLocks
 from backends.local._staging import Staged
 from backends.local._version import digest_of
 from backends.options import LocalOptions
-from fs_core.errors import IoFault, StaleVersion, Unavailable
+from fs_core.errors import IoFault, NoSpace, StaleVersion, Unavailable
 from fs_core.paths import is_staged_name
 from fs_core.testing.conformance import target_of
 from fs_core.types import Always, IfAbsent, IfVersion, NoteKind, WriteReceipt
@@ -188,6 +188,33 @@ def test_comparing_a_large_file_can_be_given_up(root: Path) -> None:
         assert os.lseek(fd, 0, os.SEEK_CUR) == 0
     finally:
         os.close(fd)
+
+
+@pytest.mark.parametrize(
+    ("path", "step"),
+    [
+        *(("a.txt", step) for step in ("os.open", "os.write", "os.fsync", "exchange")),
+        *(("new/deep/b.txt", step) for step in ("os.mkdir", "os.open", "os.write", "os.fsync", "rename_no_replace")),
+    ],
+)
+async def test_a_disk_that_is_full_at_any_step_changes_nothing_and_leaves_nothing(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch, path: str, step: str
+) -> None:
+    (root / "a.txt").write_bytes(b"old")
+    target = await target_of(backend, path)
+    condition = IfVersion((await backend.read(target)).version) if path == "a.txt" else IfAbsent()
+    real_open: Callable[..., int] = os.open
+
+    def full(*arguments: Any, **options: Any) -> int:
+        if step == "os.open" and not arguments[1] & os.O_EXCL:
+            return real_open(*arguments, **options)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"backends.local._publish.{step}", full)
+    with pytest.raises(NoSpace):
+        await backend.write(target, b"ours", condition=condition)
+    assert names(root) == ["a.txt"]
+    assert (root / "a.txt").read_bytes() == b"old"
 
 
 # -- putting back ----------------------------------------------------------------------------------------------------
