@@ -18,6 +18,7 @@ __all__ = ["ConnectionPool"]
 _CHECK_AFTER_IDLE_S: Final = 5.0
 """A connection that rested longer is asked for a sign of life before it is used."""
 _CHECK_TIMEOUT_S: Final = 3.0
+_WIND_DOWN_S: Final = 1.0
 
 
 class ConnectionPool:
@@ -35,10 +36,14 @@ class ConnectionPool:
         self._is_closed = False
 
     @contextmanager
-    def lease(self, call: WorkerCall | None = None, *, patience_s: float | None = None) -> Generator[SftpClient]:
+    def lease(
+        self, call: WorkerCall | None = None, *, patience_s: float | None = None, winds_down: bool = False
+    ) -> Generator[SftpClient]:
         """Give out a client for one operation; it comes back if it is in order afterwards, else it is closed.
 
-        Cancelling `call` shuts the client down. `patience_s` shortens the time limits for this operation.
+        Cancelling `call` shuts the client down; with `winds_down` only `_WIND_DOWN_S` later, so that the operation can
+        clean up over the same connection, behind whatever it has sent. `patience_s` shortens the time limits for this
+        operation.
 
         Raises:
             ConnectError: no connection can be made, or none came free in time.
@@ -48,11 +53,14 @@ class ConnectionPool:
             raise ConnectError(reason, retryable=True)
         try:
             client = self._check_out(call, patience_s)
+            winding = _WindingDown(client) if winds_down else None
             try:
+                if winding is not None:
+                    _watch(call, winding.begin)
                 self._register(client)
                 yield client
             finally:
-                self._check_in(client, call)
+                self._check_in(client, call, winding)
         finally:
             self._slots.release()
 
@@ -129,15 +137,24 @@ class ConnectionPool:
             if self._is_closed:
                 client.shut_down()
 
-    def _check_in(self, client: SftpClient, call: WorkerCall | None) -> None:
+    def _check_in(self, client: SftpClient, call: WorkerCall | None, winding: "_WindingDown | None") -> None:
         with self._lock:
             self._leased.discard(client)
+        if winding is not None:
+            winding.end()
         try:
             # From here on a cancellation must no longer reach a client that someone else may hold.
             _watch(call, _nothing)
         except CallCancelled:
-            client.close()
+            if winding is None:
+                client.close()
+            else:
+                self._rest(client)
             raise
+        self._rest(client)
+
+    def _rest(self, client: SftpClient) -> None:
+        """Keep a client that is in order for the next operation."""
         with self._lock:
             keep = client.is_reusable and not self._is_closed
             if keep:
@@ -164,6 +181,32 @@ class ConnectionPool:
             if self._idle and not self._is_closed:
                 self._arm()
         _close_all(expired)
+
+
+class _WindingDown:
+    """Shuts a client down a while after a cancellation, unless the operation ends by itself before."""
+
+    def __init__(self, client: SftpClient) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Start the time; safe from any thread, at any time."""
+        with self._lock:
+            if not self._is_over:
+                self._timer = threading.Timer(_WIND_DOWN_S, self._client.shut_down)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def end(self) -> None:
+        """Leave the client alone from now on."""
+        with self._lock:
+            self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
 
 
 def _watch(call: WorkerCall | None, action: Callable[[], None]) -> None:

@@ -1,6 +1,7 @@
 """What `doctor` wants to know about a server: tried on a scratch upload, which is removed again."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from backends.sftp import _wire as wire
@@ -27,17 +28,19 @@ class ProbeReport:
     clock_offset_s: float | None
 
 
-def probe_server(client: SftpClient, root: Confinement) -> ProbeReport:
-    """Try the extensions below `root`."""
+def probe_server(client: SftpClient, root: Confinement, *, check: Callable[[], None]) -> ProbeReport:
+    """Try the extensions below `root`; what `check` raises between two steps ends that, and nothing is left behind."""
     staging = Staging(root.names)
     second = f"{staging.box}/second"
     started_s = time.time()
     try:
         staged = stage(client, staging, b"probe", replaced=None, root=root, shown=".")
         middle_s = (started_s + time.time()) / 2
+        check()
         has_link = client.has_hardlink and _works(client, wire.hardlink(staging.path, second))
         if not has_link:
             client.exchange(wire.rename(staging.path, second))
+        check()
         has_rename = client.has_posix_rename and _works(client, wire.posix_rename(second, staging.path))
     finally:
         client.exchange(wire.remove(second))

@@ -26,6 +26,8 @@ __all__ = ["Publication", "write_file"]
 
 _TIDY_TIMEOUT_S: Final = 2.0
 """How long a cancelled or cut write tries to remove its upload through another connection."""
+_CUT_SIZE_BYTES_MIN: Final = 1 << 20
+"""A cancelled upload of this size is cut off; a smaller one is over soon, and cleaned up over the same connection."""
 _ATTEMPTS_MAX: Final = 3
 
 
@@ -56,7 +58,7 @@ def write_file(pool: ConnectionPool, sweeper: Sweeper, publication: Publication,
     for _ in range(_ATTEMPTS_MAX):
         write = _Write(publication, sweeper, call)
         try:
-            with pool.lease(call) as client:
+            with pool.lease(call, winds_down=len(publication.data) < _CUT_SIZE_BYTES_MIN) as client:
                 return write.run(client)
         except _AppearedMeanwhile:
             continue
@@ -91,6 +93,7 @@ class _Write:
         self._now_s: int | None = None
         self._seen: wire.Attributes | None = None
         """What stood at the target when the lock was last asked for."""
+        self._has_upload = False
         self.is_sent = False
         """Whether the request that publishes has been sent, and no answer to it was received."""
 
@@ -109,6 +112,8 @@ class _Write:
         publication = self._publication
         found, _ = observe(client, publication.path, root=publication.root, shown=publication.shown, operation="write")
         self._refuse(found, client)
+        self._call.check()
+        self._has_upload = True
         staged = stage(
             client,
             self._staging,
@@ -290,9 +295,12 @@ class _Write:
             if self._held is not None:
                 client.exchange(wire.remove(self._held.path))
             discard(client, self._staging, self._staging.box, self._lock_box)
+            self._has_upload = False
 
     def tidy_up(self, pool: ConnectionPool) -> None:
-        """Remove the upload through another connection, within a short time."""
+        """Remove the upload, if one is left, through another connection, within a short time."""
+        if not self._has_upload:
+            return
         with suppress(ConnectError, ConnectionLost), pool.lease(patience_s=_TIDY_TIMEOUT_S) as client:
             self._discard(client)
 

@@ -21,7 +21,7 @@ from backends.sftp._publish import Publication, write_file
 from backends.sftp._read import read_snapshot, scan_file
 from backends.sftp._resolve import Confinement, Names, absolute, observe, refuse_long_names, resolve_names, split
 from fs_core.cancellation import to_the_end
-from fs_core.errors import NotDirectory, Operation, TooLarge
+from fs_core.errors import NotDirectory, Operation, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
 from fs_core.types import (
@@ -40,6 +40,8 @@ __all__ = ["SftpBackend", "open_sftp"]
 
 T = TypeVar("T")
 
+_CLOSE_PATIENCE_S: Final = 2.0
+"""How long operations under way may go on when the backend is closed, before their connections are shut down."""
 _CLOSE_TIMEOUT_S: Final = 10.0
 
 
@@ -119,6 +121,7 @@ class SftpBackend(Backend):
         self._extensions = extensions
         self._sweeper = Sweeper(lease_s=options.lock_lease_s)
         self._close_lock = anyio.Lock()
+        self._is_closing = False
 
     @property
     def root(self) -> Root:
@@ -188,10 +191,10 @@ class SftpBackend(Backend):
 
         def body(call: WorkerCall) -> Scanned:
             # Not repeated on a new connection: the sink has had a part already.
-            with store_errors(shown, "read", call=call), self._pool.lease(call) as client:
+            with self._pool.lease(call) as client:
                 return scan_file(client, target.key, root=self._confinement, shown=shown, sink=sink, call=call)
 
-        return await self._workers.run(body)
+        return await self._run(shown, "read", body)
 
     async def list(self, target: Target, *, limit: int) -> Listing:
         """See `Backend`. A link is shown as what it leads to; a name that is no UTF-8 is not addressable."""
@@ -218,10 +221,9 @@ class SftpBackend(Backend):
         )
 
         def body(call: WorkerCall) -> WriteReceipt:
-            with store_errors(shown, "write", call=call):
-                return write_file(self._pool, self._sweeper, publication, call)
+            return write_file(self._pool, self._sweeper, publication, call)
 
-        return await self._workers.run(body)
+        return await self._run(shown, "write", body)
 
     async def probe(self) -> ProbeReport:
         """Try on a scratch file what the server can do, and how far its clock is off.
@@ -230,33 +232,59 @@ class SftpBackend(Backend):
             PermissionDenied, NoSpace, Unavailable: the root cannot be written.
         """
 
-        def work(client: SftpClient, _: WorkerCall) -> ProbeReport:
-            return probe_server(client, self._confinement)
+        def work(client: SftpClient, call: WorkerCall) -> ProbeReport:
+            return probe_server(client, self._confinement, check=call.check)
 
-        return await self._look(".", "write", work)
+        return await self._look(".", "write", work, winds_down=True)
 
     async def aclose(self) -> None:
-        """Close all connections; idempotent. Operations still in flight end as unavailable, and are waited for."""
+        """Wait a moment for operations under way, then close all connections; idempotent.
+
+        What takes longer ends as unavailable, and is waited for a bounded time.
+        """
+        self._is_closing = True
         await to_the_end(self._close)
 
     async def _close(self) -> None:
         async with self._close_lock:
+            await self._workers.drained(timeout_s=_CLOSE_PATIENCE_S)
             await to_thread.run_sync(self._pool.close, limiter=anyio.CapacityLimiter(1))
             await self._workers.drained(timeout_s=_CLOSE_TIMEOUT_S)
 
-    async def _look(self, shown: str, operation: Operation, work: Callable[[SftpClient, WorkerCall], T]) -> T:
-        """Run what changes nothing; on a connection that turns out dead it is repeated once on a new one."""
+    async def _run(self, shown: str, operation: Operation, body: Callable[[WorkerCall], T]) -> T:
+        """Run `body` in a worker thread, with what goes wrong as an `FsError`."""
+
+        def work(call: WorkerCall) -> T:
+            self._refuse_if_closing(shown, operation)  # also what has waited for a thread until now
+            with store_errors(shown, operation, call=call):
+                return body(call)
+
+        self._refuse_if_closing(shown, operation)
+        return await self._workers.run(work)
+
+    def _refuse_if_closing(self, shown: str, operation: Operation) -> None:
+        if self._is_closing:
+            raise Unavailable("the workspace is closed", path=shown, operation=operation)
+
+    async def _look(
+        self,
+        shown: str,
+        operation: Operation,
+        work: Callable[[SftpClient, WorkerCall], T],
+        *,
+        winds_down: bool = False,
+    ) -> T:
+        """Run what changes nothing, or cleans up and `winds_down`; repeated once where a connection turns out dead."""
 
         def body(call: WorkerCall) -> T:
-            with store_errors(shown, operation, call=call):
-                try:
-                    with self._pool.lease(call) as client:
-                        return work(client, call)
-                except ServerSilent:
-                    raise
-                except ConnectionLost:
-                    call.check()
-                    with self._pool.lease(call) as client:
-                        return work(client, call)
+            try:
+                with self._pool.lease(call, winds_down=winds_down) as client:
+                    return work(client, call)
+            except ServerSilent:
+                raise
+            except ConnectionLost:
+                call.check()
+                with self._pool.lease(call, winds_down=winds_down) as client:
+                    return work(client, call)
 
-        return await self._workers.run(body)
+        return await self._run(shown, operation, body)

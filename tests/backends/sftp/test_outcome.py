@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import anyio
 import asyncssh
@@ -12,8 +12,10 @@ import pytest
 from asyncssh import SFTPServer
 
 from backends.sftp import SftpBackend
+from backends.sftp._client import SftpClient
 from fs_core.errors import FsError, OutcomeUnknown, StaleVersion, Unavailable
 from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition, WriteReceipt
+from tests.support.nth_await import Steps, cancelled_at_step
 from tests.support.sftp_faults import FaultyServer
 from tests.support.sftp_servers import SftpHarness, SftpServer, target_of
 from tests.support.tcp_proxy import tcp_proxy
@@ -21,6 +23,8 @@ from tests.support.tcp_proxy import tcp_proxy
 pytestmark = pytest.mark.anyio
 
 Step = Callable[[SFTPServer], None]
+
+_FLIGHTS: Final = Steps(SftpClient, ("_transmit",), is_after=True)
 
 
 def _cut(server: SFTPServer) -> None:
@@ -217,6 +221,48 @@ async def test_a_cancelled_upload_leaves_old_or_new_and_nothing_else(sftp_harnes
     if sftp_harness.names() == ["a", "new"]:
         assert sftp_harness.get("new/dir/file") == content
         assert sftp_harness.names("new/dir") == ["file"]
+
+
+@pytest.mark.parametrize("path", ["a", "new/dir/file"])
+async def test_a_small_write_cancelled_in_any_flight_cleans_up_over_its_own_connection_and_keeps_it(
+    sftp_harness: SftpHarness, path: str
+) -> None:
+    sftp_harness.put("a", b"old")
+    before = sftp_harness.get(path)
+    with tcp_proxy(sftp_harness.server.port) as proxy:
+        backend = await sftp_harness.open_through(proxy.port)
+
+        async def write() -> None:
+            await backend.write(await target_of(backend, path), b"new", condition=Always())
+
+        flights, was_reached = 1, True  # the first one resolves: a cancelled look costs the connection
+        while was_reached:
+            flights += 1
+            ending = await cancelled_at_step(write, flights, steps=_FLIGHTS)
+            was_reached = ending.was_reached
+            assert sftp_harness.get(path) == (before if ending.was_cancelled else b"new")
+            assert sftp_harness.names() == (["a"] if path == "a" or ending.was_cancelled else ["a", "new"])
+            if not ending.was_cancelled:
+                break
+        await write()
+        assert flights > 3
+        assert proxy.accepted == 1
+        await backend.aclose()
+
+
+async def test_a_write_to_a_frozen_server_can_be_given_up_within_seconds(sftp_harness: SftpHarness) -> None:
+    with tcp_proxy(sftp_harness.server.port) as proxy:
+        backend = await sftp_harness.open_through(proxy.port)
+        target = await target_of(backend, "new/file")
+        proxy.freeze()
+        started_s = time.monotonic()
+        with anyio.move_on_after(0.05) as scope:
+            await backend.write(target, b"new", condition=IfAbsent())
+        assert scope.cancelled_caught
+        assert time.monotonic() - started_s < 6
+        proxy.thaw()
+        await backend.aclose()
+    assert sftp_harness.names() == []
 
 
 async def test_a_cancellation_after_the_publication_was_sent_reports_its_outcome(
