@@ -89,6 +89,12 @@ def around_exchanges(
     monkeypatch.setattr(_publish, "exchange", exchange)
 
 
+def set_clock(monkeypatch: pytest.MonkeyPatch, file: Path, *, age_s: int) -> None:
+    """Have versions made as if `file` had been changed `age_s` ago, however slow this machine is."""
+    now_ns = file.stat().st_mtime_ns + age_s * 1_000_000_000
+    monkeypatch.setattr("backends.local._version.time.time_ns", lambda: now_ns)
+
+
 def nothing() -> None:
     """Let an exchange pass."""
 
@@ -152,9 +158,9 @@ async def test_a_slow_flush_does_not_make_a_recent_time_stamp_trustworthy(
         before = file.stat()
         file.write_bytes(b"new")  # as long, and within the same tick of a coarse clock
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        now_ns = before.st_mtime_ns + 10_000_000_000
-        monkeypatch.setattr("backends.local._version.time.time_ns", lambda: now_ns)
+        set_clock(monkeypatch, file, age_s=10)
 
+    set_clock(monkeypatch, file, age_s=0)
     around_exchanges(monkeypatch, before=[foreign], after=[])
     with pytest.raises(StaleVersion):
         await replace(backend, "a.txt", b"ours")
@@ -277,7 +283,8 @@ async def test_what_is_written_into_the_new_file_before_it_was_taken_back_is_kep
 async def test_a_fault_while_the_displaced_file_is_verified_puts_it_back(
     backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "a.txt").write_bytes(b"old")  # just now, so that its content is read again
+    (root / "a.txt").write_bytes(b"old")
+    set_clock(monkeypatch, root / "a.txt", age_s=0)  # so young that its content is read again
 
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "bad sector")
