@@ -25,7 +25,7 @@ _RUNS: Final = [
     ("embedded-sftp", "asyncio", Way.TASK, _FEW),
     ("embedded-sftp", "trio", Way.SCOPE, _FEW),
 ]
-_STRIDES: Final = {"moto": 7, "seaweedfs": 3}
+_STRIDES: Final = {"moto": 11, "seaweedfs": 5}
 """How many suspensions are passed over where there are dozens in a row inside the HTTP client."""
 
 
