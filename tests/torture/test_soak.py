@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from seamfs.workspace import Workspace
 from tests.torture.soak import main, soak
-from tests.torture.soak_load import visit
 
-LEAKED_BYTES = 2_000_000
+LEAKED_BYTES = 1_000_000
 
 
 class Leaks:
@@ -27,11 +27,14 @@ class Leaks:
         self._over = threading.Event()
 
     async def visit(self, workspace: Workspace, dice: random.Random, answers: Counter[str]) -> None:
+        assert workspace.remembers
         self._bytes.append(dice.randbytes(LEAKED_BYTES))
         self._descriptors.append(os.open("/dev/null", os.O_RDONLY))
         self._threads.append(threading.Thread(target=self._over.wait))
         self._threads[-1].start()
-        await visit(workspace, dice, answers)
+        # As many sessions in a second however busy the machine is.
+        await anyio.sleep(0.1)
+        answers["done"] += 1
 
     def give_back(self) -> None:
         self._over.set()
