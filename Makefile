@@ -2,9 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= 2
+WORKERS ?= 3
 
-.PHONY: install demo test fuzz check format servers soak clean
+.PHONY: install demo test fuzz check format servers torture soak clean
 
 install: $(STAMP)
 
@@ -25,6 +25,11 @@ test: $(STAMP)
 # for one test.
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 -m hypothesis tests/fs_core tests/tool_runtime tests/progressive
+
+# Agents in processes that are killed, on three stores whose connections fail, for a minute each, and the judgement over
+# what they were told; TORTURE_ARGS="--store s3 --duration-s 180 --json FILE" changes that. See docs/reliability.md.
+torture: $(STAMP)
+	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
 # Sessions come and go for half an hour on every store, each in a process whose memory, descriptors and threads must stay
 # level; SOAK_ARGS="--store s3 --duration-s 600 --json FILE" changes that.
