@@ -20,7 +20,8 @@ _FEW: Final = ("open", "session create", "session edit")
 
 _RUNS: Final = [
     *((store, loop, way, names_for(store)) for store in ("memory", "local", "generic") for loop, way in _ALL_RUNS),
-    *((store, "asyncio", Way.SCOPE, names_for(store)) for store in ("moto", "seaweedfs", "embedded-sftp", "sshd")),
+    *((store, "asyncio", Way.SCOPE, names_for(store)) for store in ("seaweedfs", "embedded-sftp", "sshd")),
+    ("moto", "asyncio", Way.SCOPE, ("read", "list", "probe", *_FEW)),
     ("seaweedfs", "asyncio", Way.TASK, _FEW),
     ("embedded-sftp", "asyncio", Way.TASK, _FEW),
     ("embedded-sftp", "trio", Way.SCOPE, _FEW),
