@@ -6,6 +6,7 @@ import anyio.lowlevel
 import pytest
 
 from backends.s3 import S3Backend
+from backends.s3._errors import Failure, RequestFailed
 from fs_core.errors import FsError, OutcomeUnknown, StaleVersion, Unavailable
 from fs_core.types import Always, IfAbsent, IfVersion, WriteReceipt
 from tests.support.s3_proxy import Answer, Drop, FaultProxy, Hold
@@ -35,6 +36,22 @@ async def test_lost_answer_to_a_replace_is_a_success(proxied: S3Backend, proxy: 
     assert proxy.counts() == {"GET": 1, "PUT": 1, "HEAD": 1}
     await proxied.write(target, b"three", condition=IfVersion(receipt.version))
     assert harness.get("f") == b"three"
+
+
+async def test_an_answer_that_begins_in_the_moment_of_the_time_limit_is_a_timeout(harness: S3Harness) -> None:
+    backend = await harness.open()
+
+    async def send(scope: anyio.CancelScope) -> None:
+        scope.cancel()  # what the limit does, while the answer is on its way to the one who waits
+        scope.deadline += 60
+        await anyio.sleep_forever()
+
+    try:
+        with pytest.raises(RequestFailed) as failed:
+            await backend._client._request(send, attempts=3)  # pyright: ignore[reportPrivateUsage] - no server can time it
+    finally:
+        await backend.aclose()
+    assert failed.value.failure is Failure.TIMEOUT
 
 
 @pytest.mark.parametrize("answer", [(412, "PreconditionFailed"), (409, "ConditionalRequestConflict")])
