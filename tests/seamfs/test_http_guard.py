@@ -31,7 +31,7 @@ def test_a_loopback_address_needs_no_token(host: str) -> None:
     assert choose_token(HttpSettings(), host=host, variable=None) is None
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "localhost.example.org", "files"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "::ffff:0.0.0.0", "192.0.2.1", "localhost.example.org", "files"])
 def test_any_other_address_refuses_to_start_without_a_token(host: str) -> None:
     with pytest.raises(BadSettingError, match="bearer token is needed"):
         choose_token(HttpSettings(), host=host, variable=None)

@@ -80,3 +80,17 @@ def test_arguments_of_foreign_records_are_left_out_but_for_numbers(
     logging.getLogger("foreign").warning(template, *arguments)
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["event"] == expected
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_no_text_in_a_record_makes_a_line_or_a_field_of_its_own(
+    capsys: pytest.CaptureFixture[str], *, verbose: bool
+) -> None:
+    configure_logging(verbose=verbose)
+    text = 'x", "level": "forged"}\n{"event": "forged"}\r\x1b[2J\x85\u2028\u202e\x00\ud800'
+    logging.getLogger("progressive.gateway._link").warning("mount %s: not connected: %s", "box", text)
+    logging.getLogger("seamfs.test").info("call", extra={"fields": {"tool": text}})
+    told, call = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert (told["level"], call["level"], call["event"]) == ("warning", "info", "call")
+    assert told["event"].startswith("mount box: not connected: x")
+    assert call["tool"].startswith('x", "level"')
