@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -129,11 +129,18 @@ async def test_a_request_above_the_limit_is_refused_and_an_interrupt_is_quiet(ro
     with http_server(str(root), variables={"SEAMFS_HTTP__REQUEST_SIZE_BYTES_MAX": "1000"}) as server:
         async with httpx2.AsyncClient(headers=HEADERS) as http:
             assert (await http.post(server.url, json={"x": "y" * 1000})).status_code == 413
+            assert (await http.post(server.url, content=_without_length())).status_code == 413
+            assert (await http.post(server.url, content=b"[" * 1000)).status_code == 400
             assert (await http.post(server.url, json=INITIALIZE)).status_code == 200
         server.process.send_signal(signal.SIGINT)
         _, logged = server.process.communicate(timeout=10)
     assert server.process.returncode == 130
     assert "Traceback" not in logged
+
+
+async def _without_length() -> AsyncGenerator[bytes]:
+    for _ in range(100):
+        yield b" " * 100
 
 
 @pytest.mark.usefixtures("restored_logging")
