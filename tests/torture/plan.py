@@ -32,8 +32,8 @@ class Layout(BaseModel):
 
     start_ns: int
     end_ns: int
-    generation_s: float = 4.0
-    races_per_s: float = 2.0
+    generation_s: float
+    races_per_s: float = 1.0
 
     def changed(self, shape: Shape, number: int, now_ns: int) -> str:
         """Return one of `FILES_PER_SHAPE` files that are changed again and again."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -57,7 +58,11 @@ class _Worker:
 
 
 class WorkerPool:
-    """`processes` workers on one store. What goes wrong with a process is in `faults`."""
+    """`processes` workers on one store, and `spares` that have opened it and wait to take the place of a killed one.
+
+    A worker is killed only while a spare is ready: however slowly a process starts, as many as wanted are at work. What
+    goes wrong with a process is in `faults`.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,7 @@ class WorkerPool:
         directory: Path,
         *,
         processes: int,
+        spares: int,
         agents: int,
         unguarded: int,
         seed: int,
@@ -77,8 +83,9 @@ class WorkerPool:
         self._seed = seed
         self._mutation = mutation
         self._dice = random.Random(f"{seed}/killer")
-        self._running = [self._start(serial) for serial in range(processes)]
-        self._started = processes
+        self._started = 0
+        self._running = [self._start() for _ in range(processes)]
+        self._spare = [self._start() for _ in range(spares)]
         self.kills = 0
         self.faults: list[str] = []
 
@@ -89,9 +96,10 @@ class WorkerPool:
             TimeoutError: one has not.
         """
         deadline_s = time.monotonic() + _START_TIMEOUT_S
-        while not all(worker.is_ready for worker in self._running):
+        workers = self._running + self._spare
+        while not all(worker.is_ready for worker in workers):
             if time.monotonic() > deadline_s:
-                raise TimeoutError("\n".join(["not all workers are ready", *(one.told() for one in self._running)]))
+                raise TimeoutError("\n".join(["not all workers are ready", *(worker.told() for worker in workers)]))
             time.sleep(_TICK_S)
 
     def run(self, layout: Layout, *, kill_every_s: float) -> None:
@@ -119,31 +127,34 @@ class WorkerPool:
 
     def close(self) -> None:
         """Leave no process behind."""
-        for worker in self._running:
+        for worker in self._running + self._spare:
             worker.process.kill()
             worker.process.wait()
             worker.close()
         self._running.clear()
+        self._spare.clear()
 
     def _kill_one(self, layout: Layout) -> None:
-        """Kill one of those that are ready, and start another."""
-        candidates = [worker for worker in self._running if worker.is_ready and worker.process.poll() is None]
-        if not candidates:
+        """Kill one of those that are at work, and put a spare in its place."""
+        candidates = [worker for worker in self._running if worker.process.poll() is None]
+        successor = next((worker for worker in self._spare if worker.is_ready), None)
+        if successor is None or not candidates:
             return
         victim = self._dice.choice(candidates)
         time.sleep(self._dice.uniform(0, _TICK_S))
         victim.process.kill()
-        if victim.process.wait() == -9:
+        if victim.process.wait() == -signal.SIGKILL:
             self.kills += 1
         else:
             self.faults.append(f"a worker ended too early: {victim.told()}")
         victim.close()
-        successor = self._start(self._started)
         successor.begin(layout)
         self._running[self._running.index(victim)] = successor
-        self._started += 1
+        self._spare[self._spare.index(successor)] = self._start()
 
-    def _start(self, serial: int) -> _Worker:
+    def _start(self) -> _Worker:
+        serial = self._started
+        self._started += 1
         name = f"w{serial}"
         names = [f"{name}a{number}" for number in range(self._agents)]
         guarded = self._agents - self._unguarded

@@ -42,7 +42,7 @@ class Load:
     agents: int
     seed: int
     kill_every_s: float | None = None
-    generation_s: float = 4.0
+    generation_s: float = 10.0
     watch_every_s: float = 0.005
     mutation: str | None = None
 
@@ -50,10 +50,12 @@ class Load:
 def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str) -> Report:
     """Run the whole of it; the journals stay in `directory`, which must be empty."""
     started = datetime.now(UTC)
+    kill_every_s = load_.kill_every_s or store.kill_every_s
     pool = WorkerPool(
         store,
         directory,
         processes=load_.processes,
+        spares=1 if kill_every_s < load_.duration_s else 0,
         agents=load_.agents,
         unguarded=1 if load_.agents > 1 else 0,
         seed=load_.seed,
@@ -65,7 +67,7 @@ def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str)
         end_ns = start_ns + int(load_.duration_s * _NS)
         layout = Layout(start_ns=start_ns, end_ns=end_ns, generation_s=load_.generation_s)
         with watching(store.harness, layout, directory, pause_s=load_.watch_every_s):
-            pool.run(layout, kill_every_s=load_.kill_every_s or store.kill_every_s)
+            pool.run(layout, kill_every_s=kill_every_s)
             pool.finish()
     finally:
         pool.close()

@@ -33,7 +33,7 @@ from seamfs.config import Settings
 from seamfs.workspace import Workspace, open_workspace
 from tests.support.s3_servers import seaweedfs
 from tests.support.sftp_servers import real_server
-from tests.torture.faults import Proxy
+from tests.torture.faults import FaultPlan, Proxy
 from tests.torture.flatness import SAMPLES_MIN, Sample, findings, growths
 from tests.torture.soak_load import Visit, fill_caches, prepare, visit
 from tests.torture.stores import local_store, s3_store, sftp_store
@@ -196,7 +196,7 @@ def _place(store: SoakedStore, directory: Path, seed: int) -> Generator[_Place]:
         case "s3":
             with (
                 seaweedfs(directory) as server,
-                s3_store(server, seed=seed, fault_probability=_S3_FAULT_PROBABILITY) as place,
+                s3_store(server, FaultPlan.even(_S3_FAULT_PROBABILITY, seed=seed)) as place,
             ):
                 secrets = {
                     "access_key_id": server.access_key_id,
@@ -206,7 +206,7 @@ def _place(store: SoakedStore, directory: Path, seed: int) -> Generator[_Place]:
         case "sftp":
             with (
                 real_server(directory) as server,
-                sftp_store(server, seed=seed, fault_probability=_SFTP_FAULT_PROBABILITY) as place,
+                sftp_store(server, FaultPlan.even(_SFTP_FAULT_PROBABILITY, seed=seed)) as place,
             ):
                 yield _Place(place.url, Settings(sftp=place.options.sftp), place.proxy)
 

@@ -77,10 +77,12 @@ def opened_store(name: StoreName, directory: Path, *, seed: int) -> Generator[To
         case "local":
             yield local_store(directory)
         case "s3":
-            with seaweedfs(directory) as server, s3_store(server, seed=seed) as store:
+            plan = FaultPlan.even(_S3_FAULT_PROBABILITY, seed=seed)
+            with seaweedfs(directory) as server, s3_store(server, plan) as store:
                 yield store
         case "sftp":
-            with real_server(directory) as server, sftp_store(server, seed=seed) as store:
+            plan = FaultPlan.even(_SFTP_FAULT_PROBABILITY, seed=seed)
+            with real_server(directory) as server, sftp_store(server, plan) as store:
                 yield store
 
 
@@ -104,15 +106,11 @@ def local_store(directory: Path) -> TorturedStore:
 
 @contextmanager
 def s3_store(
-    server: S3Server,
-    *,
-    seed: int,
-    fault_probability: float = _S3_FAULT_PROBABILITY,
-    request_timeout_s: float = _REQUEST_TIMEOUT_S,
+    server: S3Server, plan: FaultPlan, *, request_timeout_s: float = _REQUEST_TIMEOUT_S
 ) -> Generator[TorturedStore]:
     """Put a fault proxy in front of an S3 service."""
     harness = server.harness(request_timeout_s=request_timeout_s)
-    with s3_fault_proxy(server.endpoint_url, FaultPlan.even(fault_probability, seed=seed)) as proxy:
+    with s3_fault_proxy(server.endpoint_url, plan) as proxy:
         options = S3Options(
             endpoint_url=proxy.endpoint_url,
             region="us-east-1",
@@ -136,12 +134,10 @@ def s3_store(
 
 
 @contextmanager
-def sftp_store(
-    server: SftpServer, *, seed: int, fault_probability: float = _SFTP_FAULT_PROBABILITY, lease_s: float = _SFTP_LEASE_S
-) -> Generator[TorturedStore]:
+def sftp_store(server: SftpServer, plan: FaultPlan, *, lease_s: float = _SFTP_LEASE_S) -> Generator[TorturedStore]:
     """Put a fault proxy in front of an SSH server."""
     harness = server.harness(lock_lease_s=lease_s)
-    with stream_fault_proxy(server.port, FaultPlan.even(fault_probability, seed=seed)) as proxy:
+    with stream_fault_proxy(server.port, plan) as proxy:
         url, options = harness.through(
             proxy.port, request_timeout_s=_REQUEST_TIMEOUT_S, connect_timeout_s=_CONNECT_TIMEOUT_S
         )

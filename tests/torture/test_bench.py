@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
+from tests.torture.faults import FaultPlan
 from tests.torture.mutations import MUTATIONS
 from tests.torture.plan import STORES, StoreName
 from tests.torture.report import Report
@@ -16,32 +16,30 @@ from tests.torture.run import Load, torture
 from tests.torture.stores import TorturedStore, local_store, s3_store, sftp_store
 from tests.torture.verdict import Fault
 
-OpenStore = Callable[[int], AbstractContextManager[TorturedStore]]
+OpenStore = Callable[[FaultPlan], AbstractContextManager[TorturedStore]]
 
 TRIES_MAX = 4
-S3_FAULT_PROBABILITY = 0.03
+FAULT_PROBABILITY = 0.01
+LOST_ANSWERS = {"s3-lost-is-refused": 0.1, "s3-sent-again": 0.1}
+"""Mutations that matter only when an answer is lost, and how often one is."""
+
 S3_REQUEST_TIMEOUT_S = 1.0
-SFTP_FAULT_PROBABILITY = 0.01
 LEASE_S = 0.5
 WRONG_CONTENTS = {Fault.LOST, Fault.DUPLICATED, Fault.REFUSED_PRESENT, Fault.TORN, Fault.DISORDER}
 
 
 @pytest.fixture
 def open_store(request: pytest.FixtureRequest, store: StoreName, tmp_path: Path) -> OpenStore:
-    """What opens an empty root of the store, by the seed of its faults."""
+    """What opens an empty root of the store, by the plan of its faults."""
     match store:
         case "local":
-            return lambda seed: nullcontext(local_store(fresh(tmp_path / f"local-{seed}")))
+            return lambda plan: nullcontext(local_store(fresh(tmp_path / f"local-{plan.seed}")))
         case "s3":
             s3: S3Server = request.getfixturevalue("seaweedfs_server")
-            opened = partial(
-                s3_store, s3, fault_probability=S3_FAULT_PROBABILITY, request_timeout_s=S3_REQUEST_TIMEOUT_S
-            )
-            return lambda seed: opened(seed=seed)
+            return lambda plan: s3_store(s3, plan, request_timeout_s=S3_REQUEST_TIMEOUT_S)
         case "sftp":
             sftp: SftpServer = request.getfixturevalue("sshd_server")
-            entered = partial(sftp_store, sftp, fault_probability=SFTP_FAULT_PROBABILITY, lease_s=LEASE_S)
-            return lambda seed: entered(seed=seed)
+            return lambda plan: sftp_store(sftp, plan, lease_s=LEASE_S)
 
 
 def fresh(directory: Path) -> Path:
@@ -58,8 +56,8 @@ def short_run(store: TorturedStore, directory: Path, load: Load) -> Report:
     "store", [pytest.param(store, marks=pytest.mark.xdist_group(f"torture-{store}")) for store in STORES]
 )
 def test_nothing_is_lost_torn_or_left_behind_while_workers_are_killed(open_store: OpenStore, tmp_path: Path) -> None:
-    with open_store(1) as store:
-        load = Load(duration_s=5.0, processes=2, agents=3, kill_every_s=1.5, seed=1)
+    with open_store(FaultPlan.even(FAULT_PROBABILITY, seed=1)) as store:
+        load = Load(duration_s=5.0, processes=2, agents=3, kill_every_s=1.5, seed=1, generation_s=2.0)
         report = short_run(store, tmp_path / "journals", load)
     assert report.findings == ()
     assert report.kills > 0
@@ -79,7 +77,7 @@ def test_a_broken_library_is_found_out(open_store: OpenStore, mutation: str, tmp
     for seed in range(TRIES_MAX):
         if found:
             break
-        with open_store(seed) as store:
+        with open_store(FaultPlan(seed=seed, truncate=LOST_ANSWERS.get(mutation, 0.0))) as store:
             load = Load(duration_s=3.0, processes=2, agents=3, kill_every_s=60.0, seed=seed, mutation=mutation)
             report = short_run(store, tmp_path / f"journals-{seed}", load)
         found = {fault for fault in WRONG_CONTENTS if report.found[fault]}
