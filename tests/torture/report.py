@@ -10,7 +10,7 @@ from tests.torture.notes import Note, NoteKind
 from tests.torture.plan import APPENDED
 from tests.torture.verdict import Fault, Finding
 
-__all__ = ["Report", "Told", "summary", "table", "told_by_operation"]
+__all__ = ["Report", "Told", "found_by_fault", "refusals_by_code", "summary", "table", "told_by_operation"]
 
 
 class Told(BaseModel):
