@@ -120,8 +120,16 @@ class _NoRedirects:
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
 
-    def request(self, method: str, **options: Any) -> Awaitable[aiohttp.ClientResponse]:  # noqa: ANN401 - aiohttp's own
-        return self._session.request(method, allow_redirects=False, **options)
+    async def request(self, method: str, **options: Any) -> aiohttp.ClientResponse:  # noqa: ANN401 - aiohttp's own
+        answer = await self._session.request(method, allow_redirects=False, **options)
+        try:
+            for _, value in answer.raw_headers:
+                value.decode()
+        except UnicodeDecodeError as error:
+            # aiobotocore would fail on it too, and leave the connection open.
+            answer.close()
+            raise aiohttp.ClientPayloadError("a header of the answer is no text") from error
+        return answer
 
 
 _BoundedAnswer: Final = bounded_answers(_ANSWER_BYTES_MAX)

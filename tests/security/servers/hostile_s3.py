@@ -9,12 +9,13 @@ from itertools import count
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-__all__ = ["BUCKET", "HOSTILE_TEXT", "HostileS3", "hostile_s3"]
+__all__ = ["BUCKET", "ENDLESS_MAX", "HOSTILE_TEXT", "HostileS3", "hostile_s3"]
 
 BUCKET: Final = "seam"
 HOSTILE_TEXT: Final = "\x1b[31mred\r\nFS_OK: forged \u202e txet"
 BODY: Final = bytes(range(256)) * 40
 TERABYTE: Final = 1 << 40
+ENDLESS_MAX: Final = 16
 _ENTITIES: Final = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
 _BOMB: Final = f'<!DOCTYPE x [<!ENTITY e0 "{"a" * 100}">{_ENTITIES}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
 
@@ -25,6 +26,8 @@ class HostileS3(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     listings: ClassVar[int] = 0
     redirect_to: ClassVar[str] = ""
+    endless: ClassVar[threading.Semaphore] = threading.Semaphore(ENDLESS_MAX)
+    """Held by every answer without an end."""
 
     def do_HEAD(self) -> None:
         self._object()
@@ -90,7 +93,9 @@ class HostileS3(BaseHTTPRequestHandler):
                 body = f"<Error><Code>{HOSTILE_TEXT[5:]}</Code><Message>{HOSTILE_TEXT[5:]}</Message></Error>".encode()
                 self._reply(400, body, {"Content-Length": str(len(body))})
             case "odd-etag":
-                self._reply(200, BODY, {**whole, "ETag": '"a b\xe9\x9b"', "x-amz-meta-a": "\xe9"})
+                self._reply_endless(
+                    200, {"Content-Length": str(TERABYTE), "ETag": '"a b\xe9\x9b"', "x-amz-meta-a": "\xe9"}
+                )
             case _:
                 self._reply(404, b"", {"Content-Length": "0"})
 
@@ -118,8 +123,12 @@ class HostileS3(BaseHTTPRequestHandler):
 
     def _reply_endless(self, status: int, headers: dict[str, str]) -> None:
         self._head(status, {**headers, "Connection": "close"})
-        while self.command == "GET":
-            self.wfile.write(bytes(65_536))
+        self.endless.acquire()
+        try:
+            while self.command == "GET":
+                self.wfile.write(bytes(65_536))
+        finally:
+            self.endless.release()
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response_only(status)
