@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from fs_core.cancellation import to_the_end
 from fs_core.errors import Unavailable
-from seamfs.state_file import os_fault
+from seamfs.state_path import os_fault, real_path
 
 __all__ = ["claimed"]
 
@@ -37,9 +37,10 @@ async def claimed(
     Raises:
         FsError: Another process holds the session, or there can be no lock file.
     """
-    tag = xxhash.xxh3_64_hexdigest(root_url.encode("utf-8", "surrogatepass"))
+    # The session is in it too: where its name begins in that of the file cannot be seen there.
+    tag = xxhash.xxh3_64_hexdigest(f"{session}\n{root_url}".encode("utf-8", "surrogatepass"))
     # However the state is spelled, there is one lock.
-    real = Path(await anyio.Path(state).resolve())
+    real = await to_thread.run_sync(real_path, state)
     lock = real.with_name(f"{real.name}-{session}-{tag}.lock")
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     deadline_s = anyio.current_time() + timeout_s

@@ -1,9 +1,7 @@
 """The SQLite file behind `seamfs.state`: opened or refused, made, and its faults as errors of the seam. Blocking."""
 
-import errno
 import os
 import sqlite3
-import stat
 import time
 from pathlib import Path
 from typing import Final
@@ -12,15 +10,15 @@ from fs_core.errors import (
     FsError,
     IoFault,
     NoSpace,
-    NotFound,
     NotRegularFile,
     Operation,
     PermissionDenied,
     Unavailable,
     Unsupported,
 )
+from seamfs.state_path import os_fault, real_path
 
-__all__ = ["connect", "fault", "is_busy", "os_fault"]
+__all__ = ["connect", "fault", "is_busy"]
 
 APPLICATION_ID: Final = 0x5EAF5001
 """Tells our files from those of other programs, see `PRAGMA application_id`."""
@@ -100,10 +98,12 @@ def _make_private(file: Path) -> None:
     An existing one is not opened here: closing it would drop the locks that SQLite has on it in this process.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    # A link is followed, whether its target is there yet or not.
+    real = real_path(file)
     try:
-        os.close(os.open(file, flags, 0o600))
+        os.close(os.open(real, flags, 0o600))
     except FileExistsError:
-        if not stat.S_ISREG(file.stat().st_mode):
+        if not real.is_file():
             reason = "is no regular file; the observation state is kept in one"
             raise NotRegularFile(reason, path=str(file), operation="open") from None
     except OSError as error:
@@ -160,19 +160,6 @@ def fault(error: Exception, file: Path, operation: Operation) -> FsError:
         return Unavailable(reason, path=str(file), operation=operation, retryable=True)
     kind, reason = _FAULTS.get(code, (IoFault, f"the observation state: {error}"))
     return kind(reason, path=str(file), operation=operation)
-
-
-def os_fault(error: OSError, file: Path, what: str) -> FsError:
-    """Return what the operating system says about the state file or one beside it."""
-    reason = f"{what}: {error.strerror}"
-    kind: type[FsError] = IoFault
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        kind, reason = NotFound, f"{reason}; make its directory first"
-    elif isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        kind = PermissionDenied
-    elif error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        kind = NoSpace
-    return kind(reason, path=str(file), operation="open")
 
 
 def _primary_code(error: Exception) -> int | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio import to_thread
 from pydantic import JsonValue
 
 from backends.registry import open_backend
@@ -18,6 +19,7 @@ from fs_core.protocol import Backend, Capabilities
 from fs_core.session import FileSession
 from seamfs.config import Settings, load_settings
 from seamfs.session_document import dump_session, load_session
+from seamfs.state_path import real_path
 from tool_fs.toolset import file_tools
 from tool_runtime import ToolCall, ToolResult, ToolRuntime
 
@@ -160,7 +162,7 @@ async def _close(backend: Backend) -> None:
 
 async def _refuse_state_in_root(state: Path, backend: Backend) -> None:
     """Refuse to keep what agents have read where they can write."""
-    file = await anyio.Path(state).resolve()
+    file = await to_thread.run_sync(real_path, state)
     if backend.scheme == "file" and file.is_relative_to(backend.root.url):
         reason = "lies in the root, where an agent may change it; keep the observation state elsewhere"
         raise InvalidPath(reason, path=str(state), operation="open")

@@ -60,6 +60,19 @@ def test_a_state_that_cannot_be_used_is_one_line_and_status_one(
 
 
 @pytest.mark.parametrize(
+    ("target", "line"),
+    [("loop", "FS_INVALID_PATH: {}: leads to itself; "), ("none/x", "FS_NOT_FOUND: {}: the observation state cannot ")],
+)
+def test_a_state_that_is_a_link_to_nowhere_is_one_line(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, line: str
+) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(target)
+    assert main(["read", str(root), "a.txt", "--state", str(loop)]) == 1
+    assert refusal(capsys).startswith(line.format(loop))
+
+
+@pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (["read", "ROOT", "a.txt", "--session", "x"], "seamfs: --session: a session is kept in a file; name that"),

@@ -49,6 +49,11 @@ async def test_other_sessions_and_the_same_name_elsewhere_are_others(state: Path
         assert await is_free(state.with_name("other.db"))
 
 
+async def test_a_state_whose_name_goes_on_like_that_of_a_session_is_another(state: Path) -> None:
+    async with claimed(state, root_url=ROOT, session="a-b"):
+        assert await is_free(state.with_name(f"{state.name}-a"), session="b")
+
+
 async def test_a_link_to_the_state_does_not_make_another_session_of_it(state: Path) -> None:
     link = state.with_name("link.db")
     link.symlink_to(state)

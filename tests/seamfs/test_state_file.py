@@ -13,6 +13,7 @@ import pytest
 from fs_core.errors import (
     ErrorCode,
     FsError,
+    InvalidPath,
     IoFault,
     NoSpace,
     NotFound,
@@ -103,6 +104,21 @@ def test_what_is_no_regular_file_is_refused_without_blocking(file: Path, make: o
     make(file)
     with pytest.raises(NotRegularFile, match="is no regular file"):
         put(file)
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_makes_that(file: Path) -> None:
+    target = file.with_name("target.db")
+    file.symlink_to(target.name)
+    put(file)
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert anyio.run(get_observation, target) == SEEN
+
+
+@pytest.mark.parametrize(("name", "reason"), [("loop", "leads to itself"), ("a\0b", "holds a NUL")])
+def test_a_path_that_can_name_no_file_is_refused(file: Path, name: str, reason: str) -> None:
+    (file.parent / "loop").symlink_to("loop")
+    with pytest.raises(InvalidPath, match=f"{reason}; name another file"):
+        put(file.with_name(name))
 
 
 def test_a_missing_directory_is_named(file: Path) -> None:
