@@ -98,7 +98,7 @@ class SqliteObservations:
 
         def work() -> None:
             with self._transaction():
-                self._put(self._session(owner), key, observation)
+                self._put(owner, key, observation)
 
         await self._turns.run("write", work)
 
@@ -109,7 +109,7 @@ class SqliteObservations:
             with self._transaction():
                 is_as_seen = self._row(owner, key) == (None if seen is None else _columns(seen))
                 if is_as_seen:
-                    self._put(self._session(owner), key, observation)
+                    self._put(owner, key, observation)
                 return is_as_seen
 
         return await self._turns.run("write", work)
@@ -142,9 +142,16 @@ class SqliteObservations:
         def work() -> None:
             with self._transaction():
                 self._forget(owner)
-                session = self._session(owner)
-                for key, observation in latest:
-                    self._put(session, key, observation)
+                session, _ = self._session(owner)
+                self._connection.executemany(
+                    "INSERT INTO observation (session, key, sequence, token, digest, settled, is_text) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (session, _blob(key), sequence, *_columns(observation))
+                        for sequence, (key, observation) in enumerate(latest, start=1)
+                    ],
+                )
+                self._set_count(session, len(latest))
 
         await self._turns.run("write", work)
 
@@ -167,23 +174,31 @@ class SqliteObservations:
         row: Row | None = self._connection.execute(statement, (self._root, _blob(owner), _blob(key))).fetchone()
         return row
 
-    def _session(self, owner: OwnerId) -> int:
-        """Return the number of the owner's session, used now; a new one may end the one unused for longest."""
+    def _session(self, owner: OwnerId) -> tuple[int, int]:
+        """Return the owner's session, used now, and what it counts; a new one may end the one unused for longest."""
         named = (self._root, _blob(owner))
-        now_ns = time.time_ns()
+        # Whoever comes last is the latest, though the clock has been set back.
         self._connection.execute(
-            "INSERT INTO session (root, owner, used_ns) VALUES (?, ?, ?) "
+            "INSERT INTO session (root, owner, used_ns) "
+            "VALUES (?, ?, max(?, (SELECT coalesce(max(used_ns), 0) + 1 FROM session))) "
             "ON CONFLICT (root, owner) DO UPDATE SET used_ns = excluded.used_ns",
-            (*named, now_ns),
+            (*named, time.time_ns()),
         )
         self._connection.execute(
             "DELETE FROM session WHERE id IN (SELECT id FROM session ORDER BY used_ns DESC LIMIT -1 OFFSET ?)",
             (self._owners_max,),
         )
-        (session,) = self._connection.execute("SELECT id FROM session WHERE root = ? AND owner = ?", named).fetchone()
+        session: tuple[int, int] = self._connection.execute(
+            "SELECT id, observations FROM session WHERE root = ? AND owner = ?", named
+        ).fetchone()
         return session
 
-    def _put(self, session: int, key: TargetKey, observation: Observation) -> None:
+    def _set_count(self, session: int, count: int) -> None:
+        self._connection.execute("UPDATE session SET observations = ? WHERE id = ?", (count, session))
+
+    def _put(self, owner: OwnerId, key: TargetKey, observation: Observation) -> None:
+        is_new = self._row(owner, key) is None
+        session, count = self._session(owner)
         self._connection.execute(
             "INSERT INTO observation (session, key, sequence, token, digest, settled, is_text) VALUES "
             "(?1, ?2, (SELECT coalesce(max(sequence), 0) + 1 FROM observation WHERE session = ?1), ?3, ?4, ?5, ?6) "
@@ -191,11 +206,15 @@ class SqliteObservations:
             "digest = excluded.digest, settled = excluded.settled, is_text = excluded.is_text",
             (session, _blob(key), *_columns(observation)),
         )
+        if not is_new:
+            return
+        excess = max(0, count + 1 - self._observations_per_owner_max)
         self._connection.execute(
-            "DELETE FROM observation WHERE session = ?1 AND sequence <= (SELECT sequence FROM observation "
-            "WHERE session = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)",
-            (session, self._observations_per_owner_max),
+            "DELETE FROM observation WHERE session = ?1 AND sequence IN "
+            "(SELECT sequence FROM observation WHERE session = ?1 ORDER BY sequence LIMIT ?2)",
+            (session, excess),
         )
+        self._set_count(session, count + 1 - excess)
 
     def _forget(self, owner: OwnerId) -> None:
         self._connection.execute("DELETE FROM session WHERE root = ? AND owner = ?", (self._root, _blob(owner)))

@@ -34,6 +34,7 @@ CREATE TABLE session (
     root BLOB NOT NULL,
     owner BLOB NOT NULL,
     used_ns INTEGER NOT NULL,
+    observations INTEGER NOT NULL DEFAULT 0,
     UNIQUE (root, owner)
 );
 CREATE TABLE observation (
@@ -51,17 +52,21 @@ CREATE INDEX observation_by_age ON observation (session, sequence);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-"""`token` is null where nothing was. Texts are blobs: the name of a file may be no text."""
+"""`token` is null where nothing was. `observations` is how many there are: counting ten thousand takes a while. Texts are
+blobs: the name of a file may be no text."""
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED: Final = "is damaged; move it away and start again: every session then has to read its files again"
 _NOT_WRITABLE: Final = "the observation state cannot be written: the file and its directory have to be writable"
+_NO_SPACE: Final = "no space is left for the observation state"
 _NO_DATABASE: Final = "is no SQLite database and was left as it is; name another file for the observation state"
 _FAULTS: Final[dict[int | None, tuple[type[FsError], str]]] = {
     None: (IoFault, _DAMAGED),
     sqlite3.SQLITE_CORRUPT: (IoFault, _DAMAGED),
     sqlite3.SQLITE_NOTADB: (Unsupported, _NO_DATABASE),
-    sqlite3.SQLITE_FULL: (NoSpace, "no space is left for the observation state"),
+    sqlite3.SQLITE_FULL: (NoSpace, _NO_SPACE),
+    # The memory that its users share is a file too.
+    sqlite3.SQLITE_IOERR_SHMSIZE: (NoSpace, _NO_SPACE),
     sqlite3.SQLITE_READONLY: (PermissionDenied, _NOT_WRITABLE),
     sqlite3.SQLITE_PERM: (PermissionDenied, _NOT_WRITABLE),
     sqlite3.SQLITE_CANTOPEN: (PermissionDenied, _NOT_WRITABLE),
@@ -154,15 +159,20 @@ def is_busy(error: Exception) -> bool:
 
 def fault(error: Exception, file: Path, operation: Operation) -> FsError:
     """Return what went wrong with the file. Without a code of SQLite it was a value of the wrong kind in it."""
-    code = _primary_code(error)
     if is_busy(error):
         reason = "the observation state is locked by another process; try again"
         return Unavailable(reason, path=str(file), operation=operation, retryable=True)
-    kind, reason = _FAULTS.get(code, (IoFault, f"the observation state: {error}"))
+    other = (IoFault, f"the observation state: {error}")
+    kind, reason = _FAULTS.get(_code(error)) or _FAULTS.get(_primary_code(error), other)
     return kind(reason, path=str(file), operation=operation)
 
 
 def _primary_code(error: Exception) -> int | None:
-    """Return SQLite's code without its extension; None for what is no fault of SQLite: a value of the wrong kind."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
+    """Return SQLite's code without its extension."""
+    code = _code(error)
     return None if code is None else code & 0xFF
+
+
+def _code(error: Exception) -> int | None:
+    """Return SQLite's code; None for what is no fault of SQLite: a value of the wrong kind."""
+    return getattr(error, "sqlite_errorcode", None)

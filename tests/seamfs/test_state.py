@@ -104,6 +104,32 @@ async def test_sessions_that_nobody_used_for_90_days_are_dropped_at_the_start(fi
     connection.close()
 
 
+async def test_after_the_clock_was_set_back_a_new_owner_is_the_latest(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_ns = time.time_ns() + 10**18
+    owners = [OwnerId("first"), OwnerId("second"), OwnerId("third")]
+    async with open_observations(file, root_url=ROOT, owners_max=2) as observations:
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time_ns", lambda: later_ns)
+            await observations.put(owners[0], KEY, SEEN)
+            await observations.put(owners[1], KEY, SEEN)
+        await observations.put(owners[2], KEY, SEEN)
+        assert [await observations.get(owner, KEY) for owner in owners] == [None, SEEN, SEEN]
+
+
+async def test_a_lower_bound_holds_from_the_next_new_file_on(file: Path) -> None:
+    keys = [TargetKey(str(number)) for number in range(6)]
+    async with open_observations(file, root_url=ROOT) as observations:
+        await observations.restore(ME, dict.fromkeys(keys[:2], SEEN))
+        for key in keys[:5]:
+            await observations.put(ME, key, SEEN)
+    async with open_observations(file, root_url=ROOT, observations_per_owner_max=3) as observations:
+        await observations.put(ME, keys[4], SEEN)
+        await observations.put(ME, keys[5], SEEN)
+        assert list(await observations.export(ME)) == keys[3:]
+
+
 async def test_a_call_waits_while_another_process_writes_and_then_goes_on(file: Path) -> None:
     async with open_observations(file, root_url=ROOT) as observations:
         await observations.put(ME, KEY, SEEN)

@@ -193,6 +193,7 @@ def test_a_directory_that_cannot_be_written_is_named(readable_directory: Path, n
         (sqlite3.SQLITE_BUSY, ErrorCode.UNAVAILABLE),
         (sqlite3.SQLITE_BUSY_SNAPSHOT, ErrorCode.UNAVAILABLE),
         (sqlite3.SQLITE_FULL, ErrorCode.NO_SPACE),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, ErrorCode.NO_SPACE),
         (sqlite3.SQLITE_READONLY_DBMOVED, ErrorCode.PERMISSION_DENIED),
         (sqlite3.SQLITE_CANTOPEN, ErrorCode.PERMISSION_DENIED),
         (sqlite3.SQLITE_CORRUPT_INDEX, ErrorCode.IO_ERROR),
