@@ -52,8 +52,8 @@ CREATE INDEX observation_by_age ON observation (session, sequence);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-"""`token` is null where nothing was. `observations` is how many there are: counting ten thousand takes a while. Texts are
-blobs: the name of a file may be no text."""
+"""`token` is null where nothing was. `observations` is how many there are: counting ten thousand takes a while.
+Texts are blobs: the name of a file may be no text."""
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED: Final = "is damaged; move it away and start again: every session then has to read its files again"
