@@ -4,6 +4,7 @@ Its input is a pickle of the store's URL, its options, the event loop, and wheth
 """
 
 import pickle
+import signal
 import sys
 from typing import Final
 
@@ -55,5 +56,7 @@ async def _main(url: str, options: BackendOptions, closes: bool) -> None:
 
 
 if __name__ == "__main__":
+    # A suite that runs in the background of a shell hands on that SIGINT is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     _url, _options, _loop, _closes = pickle.load(sys.stdin.buffer)
     anyio.run(_main, _url, _options, _closes, backend=_loop)
