@@ -40,7 +40,7 @@ class S3Options(_Options):
     endpoint_url: Annotated[str, AfterValidator(_http_url)] | None = None
     region: str | None = None
     profile: str | None = None
-    access_key_id: str | None = None
+    access_key_id: str | None = Field(default=None, repr=False)
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
     addressing_style: Literal["auto", "path", "virtual"] = Field(

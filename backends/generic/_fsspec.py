@@ -1,13 +1,17 @@
 """The part of fsspec that is used here, typed; the one module that imports it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NoReturn, Protocol, cast
+from typing import Final, NoReturn, Protocol, cast
 
 # fsspec ships no types; everything of it is cast below.
 # pyright: reportUnknownVariableType=false
 from fsspec.asyn import sync
+from fsspec.compression import compr, register_compression
 from fsspec.core import url_to_fs
 from fsspec.registry import available_protocols, get_filesystem_class, registry
+from fsspec.utils import infer_compression
+
+from backends.generic._archive_steps import ArchiveFile, BoundedSteps
 
 __all__ = ["RawFile", "RawFileSystem", "connect", "disconnect", "install_hint", "known_protocols"]
 
@@ -66,6 +70,23 @@ _available = cast("Callable[[], list[str]]", available_protocols)
 _load_class = cast("Callable[[str], object]", get_filesystem_class)
 _sync = cast("Callable[[object, Callable[[], object]], object]", sync)
 _loaded = cast("Mapping[str, object]", registry)
+_infer = cast("Callable[[str], str | None]", infer_compression)
+_inflaters = cast("Mapping[str | None, Callable[[ArchiveFile], ArchiveFile]]", compr)
+_register = cast("Callable[[str, Callable[[ArchiveFile], BoundedSteps], list[str]], None]", register_compression)
+
+_BOUNDED: Final = "seamfs-bounded"
+"""Our name among fsspec's compressions: the only way to put something between a tar archive and its inflater."""
+
+
+def _inflated(file: ArchiveFile) -> BoundedSteps:
+    """Return what is in `file`, inflated as fsspec does by the end of its name, in bounded steps."""
+    found = (getattr(file, attribute, None) for attribute in ("original", "path", "name"))
+    name = next((one for one in found if isinstance(one, str)), "")
+    compression = _infer(name)
+    return BoundedSteps(file if compression is None else _inflaters[compression](file))
+
+
+_register(_BOUNDED, _inflated, [])
 
 
 class _ThisMachine:
@@ -79,8 +100,15 @@ def connect(url: str, options: Mapping[str, object]) -> tuple[RawFileSystem, str
     """Return a new file system for `url`, which may be a chain, and the root's path in it.
 
     `reference://` may point anywhere but to this machine: that would be a link out of the root.
+    A tar archive is read in bounded steps, but for one in another.
     """
-    file_system, path = _connect(url, **options)
+    schemes = [link.partition("://")[0] for link in url.split("::")]
+    # The options of a link inside are taken for those of opening its file, which knows no such compression.
+    is_tar = schemes[0] == "tar" and schemes.count("tar") == 1
+    bounds = (
+        {"tar": {**cast("Mapping[str, object]", options.get("tar", {})), "compression": _BOUNDED}} if is_tar else {}
+    )
+    file_system, path = _connect(url, **{**options, **bounds})
     targets: object = getattr(file_system, "fss", None)
     if isinstance(targets, dict):
         by_protocol = cast("dict[object, object]", targets)
