@@ -122,7 +122,8 @@ class Workers:
         """Wait until no call is at work or waits for a thread, at most for `timeout_s`; tell whether that is so."""
         with anyio.move_on_after(timeout_s):
             while self._calls:
-                self._idle = anyio.Event()
+                if self._idle.is_set():
+                    self._idle = anyio.Event()
                 await self._idle.wait()
         return self._calls == 0
 

@@ -179,3 +179,27 @@ async def test_a_second_task_cancel_does_not_leave_the_thread_behind() -> None:
     await asyncio.wait([task])
     assert ended.is_set()
     assert task.cancelled()
+
+
+async def test_all_who_wait_for_the_end_of_the_work_hear_of_it() -> None:
+    workers = Workers(concurrency_max=1)
+    started, released = threading.Event(), threading.Event()
+    heard: list[bool] = []
+
+    def work(call: WorkerCall) -> None:
+        started.set()
+        released.wait(10)
+
+    async def wait() -> None:
+        heard.append(await workers.drained(timeout_s=5))
+
+    begun_s = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(workers.run, work)
+        await anyio.to_thread.run_sync(started.wait)
+        tasks.start_soon(wait)
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        released.set()
+    assert heard == [True, True]
+    assert anyio.current_time() - begun_s < 4

@@ -33,16 +33,10 @@ from fs_core.errors import (
 )
 from fs_core.paths import is_staged_name, staged_name
 from fs_core.testing.conformance import target_of
-from fs_core.types import Always, FileKind, IfAbsent, IfVersion, NoteKind, WriteReceipt
+from fs_core.types import Always, FileKind, IfAbsent, IfVersion, NoteKind
+from tests.backends.local.writing import names, never, replace
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    directory = tmp_path / "root"
-    directory.mkdir()
-    return directory
 
 
 @pytest.fixture
@@ -50,21 +44,6 @@ async def backend(root: Path) -> AsyncGenerator[LocalBackend]:
     backend = await open_local(root, LocalOptions())
     yield backend
     await backend.aclose()
-
-
-async def replace(backend: LocalBackend, path: str, data: bytes) -> WriteReceipt:
-    """Read, then replace what was read."""
-    target = await target_of(backend, path)
-    return await backend.write(target, data, condition=IfVersion((await backend.read(target)).version))
-
-
-def names(directory: Path) -> list[str]:
-    return sorted(entry.name for entry in directory.iterdir())
-
-
-def never(*_: object, **__: object) -> bool:
-    """Stand in for a kernel that cannot."""
-    return False
 
 
 def just_before(monkeypatch: pytest.MonkeyPatch, function: str, action: Callable[[], object]) -> None:

@@ -19,16 +19,10 @@ from backends.options import LocalOptions
 from fs_core.errors import IoFault, NoSpace, StaleVersion, Unavailable
 from fs_core.paths import is_staged_name
 from fs_core.testing.conformance import target_of
-from fs_core.types import Always, IfAbsent, IfVersion, NoteKind, WriteReceipt
+from fs_core.types import Always, IfAbsent, IfVersion, NoteKind
+from tests.backends.local.writing import names, never, replace
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    directory = tmp_path / "root"
-    directory.mkdir()
-    return directory
 
 
 @pytest.fixture
@@ -36,21 +30,6 @@ async def backend(root: Path) -> AsyncGenerator[LocalBackend]:
     backend = await open_local(root, LocalOptions(lock_timeout_s=0.05))
     yield backend
     await backend.aclose()
-
-
-async def replace(backend: LocalBackend, path: str, data: bytes) -> WriteReceipt:
-    """Read, then replace what was read."""
-    target = await target_of(backend, path)
-    return await backend.write(target, data, condition=IfVersion((await backend.read(target)).version))
-
-
-def names(directory: Path) -> list[str]:
-    return sorted(entry.name for entry in directory.iterdir())
-
-
-def never(*_: object, **__: object) -> bool:
-    """Stand in for a kernel that cannot."""
-    return False
 
 
 def put(file: Path, data: bytes) -> None:
