@@ -5,15 +5,19 @@ honours conditions, and what is found out here holds for as long as the process 
 """
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from backends.s3._client import S3Client, Stored
 from backends.s3._errors import Failure, RequestFailed
 from backends.s3._lru import Lru
+from fs_core.cancellation import to_the_end
 from fs_core.paths import is_staged_name, staged_name
 from fs_core.protocol import Guard
 
@@ -80,7 +84,14 @@ class _Scratch:
         self._versions: list[str] = []
 
     async def put(self, **condition: object) -> Stored | None:
-        """Write other bytes under `condition`; `None` when the store refuses or does not understand it."""
+        """Write other bytes under `condition`; `None` when the store refuses or does not understand it.
+
+        A request under way is awaited though the caller is cancelled: else it could take effect after `remove`.
+        """
+        await checkpoint()  # a cancellation that the last request has held off shows here
+        return await to_the_end(partial(self._put, condition))
+
+    async def _put(self, condition: Mapping[str, object]) -> Stored | None:
         try:
             stored = await self._client.put(self._key, secrets.token_bytes(16), parameters=condition)
         except RequestFailed as failed:
@@ -92,8 +103,11 @@ class _Scratch:
 
     async def remove(self) -> bool:
         """Remove what was written, also when the caller is being cancelled."""
+        return await to_the_end(self._remove)
+
+    async def _remove(self) -> bool:
         is_removed = False
-        with anyio.move_on_after(_CLEAN_UP_TIMEOUT_S, shield=True):
+        with anyio.move_on_after(_CLEAN_UP_TIMEOUT_S):
             try:
                 for version_id in dict.fromkeys(self._versions or [""]):
                     await self._client.delete(self._key, version_id=version_id)

@@ -1,10 +1,12 @@
 import secrets
 import threading
+from collections.abc import Mapping
 
 import anyio
 import pytest
 
 from backends.s3 import S3Backend
+from backends.s3._client import S3Client, Stored
 from backends.s3._lru import Lru
 from backends.s3._probe import Guards
 from fs_core.errors import PermissionDenied, StaleVersion, Unavailable, Unsupported
@@ -192,6 +194,7 @@ async def test_probe_that_is_cancelled_removes_its_scratch_object(
         await anyio.to_thread.run_sync(hold.arrived.wait, 5)
         assert len(harness.names()) == 1
         group.cancel_scope.cancel()
+        hold.release.set()
     assert harness.names() == []
 
 
@@ -232,3 +235,33 @@ async def test_store_that_ignores_conditions_can_be_allowed_and_every_receipt_sa
             await backend.write(target, b"mine", condition=IfAbsent())
     finally:
         await backend.aclose()
+
+
+async def test_a_request_of_a_probe_that_is_cancelled_has_ended_before_its_object_is_removed(
+    backend: S3Backend, harness: S3Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, delete = S3Client.put, S3Client.delete
+    is_sent, goes_on = anyio.Event(), anyio.Event()
+    steps: list[str] = []
+
+    async def slow_put(client: S3Client, key: str, data: bytes, *, parameters: Mapping[str, object]) -> Stored:
+        steps.append("put")
+        is_sent.set()
+        await goes_on.wait()
+        stored = await put(client, key, data, parameters=parameters)
+        steps.append("is there")
+        return stored
+
+    async def told_delete(client: S3Client, key: str, *, version_id: str = "") -> None:
+        steps.append("delete")
+        await delete(client, key, version_id=version_id)
+
+    monkeypatch.setattr(S3Client, "put", slow_put)
+    monkeypatch.setattr(S3Client, "delete", told_delete)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(backend.probe)
+        await is_sent.wait()
+        tasks.cancel_scope.cancel()
+        goes_on.set()
+    assert steps == ["put", "is there", "delete"]
+    assert harness.names() == []
