@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 _TASKS = 8
 _EDITS = 50
-_EDITS_OF_A_DOUBLE = 15
+_EDITS_OF_A_DOUBLE = 5
 """The doubles of the servers run in this process, several times as slow, and add little to what the servers show."""
 
 
