@@ -56,11 +56,11 @@ class ContentCollector:
         self._pieces: list[bytes] = []
         self._size_bytes = 0
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes | bytearray) -> None:
         """Take the next piece."""
         self._size_bytes += len(data)
         if self._size_bytes <= ENTRY_BYTES_MAX:
-            self._pieces.append(data)
+            self._pieces.append(bytes(data))
         else:
             self._pieces.clear()
 

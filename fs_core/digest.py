@@ -17,7 +17,7 @@ class ContentHasher:
     def __init__(self) -> None:
         self._state = xxhash.xxh3_128()
 
-    def update(self, data: bytes | memoryview) -> None:
+    def update(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`."""
         self._state.update(data)
 

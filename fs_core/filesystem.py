@@ -341,14 +341,14 @@ class BackedFileSystem:
 
 
 def _both(first: Sink, second: Sink) -> Sink:
-    def feed(data: bytes) -> None:
+    def feed(data: bytes | bytearray) -> None:
         first(data)
         second(data)
 
     return feed
 
 
-def _ignore(data: bytes) -> None:
+def _ignore(data: bytes | bytearray) -> None:
     """Take bytes whose digest alone is wanted."""
     del data
 

@@ -11,15 +11,21 @@ from enum import StrEnum
 from typing import ClassVar, Final
 
 from fs_core.digest import ContentHasher
+from fs_core.errors import Reason, StaleVersion, TooLarge
 from fs_core.paths import Root, RootedPath
-from fs_core.types import FileInfo, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+from fs_core.splice import Splice
+from fs_core.types import FileInfo, IfVersion, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
 
-__all__ = ["SCAN_CHUNK_BYTES", "Backend", "Capabilities", "Guard", "Scanned", "Sink"]
+__all__ = ["SCAN_CHUNK_BYTES", "Backend", "Capabilities", "Guard", "Scanned", "Sink", "too_large"]
 
+READ_FIRST_BYTES: Final = 8 << 20
 SCAN_CHUNK_BYTES: Final = 1 << 20
 
-Sink = Callable[[bytes], None]
-"""Takes the next piece of a file. May run in a worker thread; calls never overlap. What it raises ends the scan."""
+Sink = Callable[[bytes | bytearray], None]
+"""Takes the next piece of a file, whose bytes hold only until it returns: the next piece may come in the same buffer.
+
+May run in a worker thread; calls never overlap. What it raises ends the scan.
+"""
 
 
 class Guard(StrEnum):
@@ -99,7 +105,8 @@ class Backend(ABC):
         """Return up to `limit` bytes from `offset`, with the version and size of the same read.
 
         All bytes up to `limit` or the end of the file are returned, never fewer. An `offset` past the end gives no
-        bytes. The version carries a digest if the snapshot is whole. With `pinned` the bytes are of that version.
+        bytes. The version carries a digest if the snapshot is whole. With `pinned` the bytes are of that version, as
+        far as its token tells: of a version that is not `settled` a part may be of a later content.
 
         Raises:
             NotFound: nothing is there.
@@ -137,6 +144,36 @@ class Backend(ABC):
     async def aclose(self) -> None:
         """Release everything; idempotent. Nothing is left running afterwards."""
 
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        """Return the whole file; one that is too large is found out before its content is held.
+
+        This implementation takes a second read for what is larger than `READ_FIRST_BYTES`; a store that tells the
+        size before it sends the content overrides it.
+
+        Raises:
+            TooLarge: the file has more than `size_bytes_max`.
+            NotFound, NotRegularFile, StaleVersion: as `read`.
+        """
+        snapshot = await self.read(target, limit=min(size_bytes_max, READ_FIRST_BYTES))
+        if not snapshot.is_whole and snapshot.size_bytes <= size_bytes_max:
+            snapshot = await self.read(target, limit=size_bytes_max, pinned=snapshot.version)
+        if snapshot.size_bytes > size_bytes_max:
+            raise too_large(target, snapshot.size_bytes, size_bytes_max)
+        if not snapshot.is_whole:
+            raise StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)
+        return snapshot
+
+    async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:
+        """Publish the content that `splice` makes of `splice.before`, the content of the version in `condition`.
+
+        As `write` in every other respect; a store that can copy what stays by itself, or send it from where it is,
+        overrides this. The old bytes are those of `splice.before`, whatever the file holds meanwhile.
+
+        Raises:
+            StaleVersion, TooLarge and others: as `write`.
+        """
+        return await self.write(target, splice.joined(), condition=condition)
+
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         """Feed the whole file to `sink` in order, all pieces of one version, in bounded memory.
 
@@ -156,3 +193,9 @@ class Backend(ABC):
             if position >= piece.size_bytes:
                 return Scanned(size_bytes=position, version=replace(version, digest=hasher.digest()))
             piece = await self.read(target, offset=position, limit=SCAN_CHUNK_BYTES, pinned=version)
+
+
+def too_large(target: Target, size_bytes: int, size_bytes_max: int) -> TooLarge:
+    """Return the refusal to hold a file as a whole."""
+    reason = f"has {size_bytes} bytes; at most {size_bytes_max} are edited"
+    return TooLarge(reason, path=target.display_path, operation="edit")

@@ -101,8 +101,9 @@ class TextScanner:
         self._last_byte = b""
         self._mark = b""  # the start of the file, as long as it may still be a byte order mark
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, piece: bytes | bytearray) -> None:
         """Take the next piece."""
+        data = bytes(piece)
         if not data or not self._validator.feed(data):
             return
         if self._body_bytes == 0:

@@ -1,5 +1,6 @@
 """Reading one file of an fsspec store consistently: one version from the first byte to the last. Blocking."""
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -89,7 +90,7 @@ class FileReader:
             version=seen.stamp.version(content_digest(data)),
         )
 
-    def _stream(self, seen: Look, sink: Sink) -> int:
+    def _stream(self, seen: Look, sink: Callable[[bytes], None]) -> int:
         """Feed the whole file to `sink` and return its length."""
         if seen.size_bytes is not None and seen.size_bytes > self.size_bytes_max:
             raise self._too_large(seen.size_bytes)

@@ -12,7 +12,6 @@ import paramiko
 
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
-from fs_core.protocol import Sink
 
 __all__ = ["WINDOW_REQUESTS_MAX", "SftpClient", "SpanRead"]
 
@@ -214,7 +213,14 @@ class SftpClient:
         self._ignored.update(self._send([wire.close(handle)]))
 
     def read_span(
-        self, handle: bytes, start: int, end: int, *, accept: Callable[[wire.Attributes], bool], sink: Sink, path: str
+        self,
+        handle: bytes,
+        start: int,
+        end: int,
+        *,
+        accept: Callable[[wire.Attributes], bool],
+        sink: Callable[[bytes], None],
+        path: str,
     ) -> SpanRead:
         """Feed bytes `start` to `end` of an open file to `sink`, in order, in one flight if they fit the window.
 
@@ -241,7 +247,7 @@ class SftpClient:
         there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
         return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=fed)
 
-    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Sink) -> int:
+    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Callable[[bytes], None]) -> int:
         """Feed one span, continued until it is whole or the file ends."""
         started_s, got = time.monotonic(), 0
         data = wire.data_of(reply)

@@ -79,7 +79,7 @@ def _is_pinned(pinned: Version, version: Version) -> bool:
 
 
 def _read_handle(
-    client: SftpClient, path: str, expected: wire.Attributes, *, start: int, end: int, sink: Sink
+    client: SftpClient, path: str, expected: wire.Attributes, *, start: int, end: int, sink: Callable[[bytes], None]
 ) -> SpanRead | None:
     """Feed bytes of the file that has the attributes `expected`; `None` if it changed meanwhile."""
     handle = wire.handle_of(client.ask(wire.open_file(path, wire.OpenFlag.READ)))
@@ -118,7 +118,7 @@ def scan_file(client: SftpClient, path: str, *, root: Confinement, shown: str, s
 class _FeedingHasher:
     """Digests what passes by on its way to a sink, and ends the read when the call was given up."""
 
-    def __init__(self, call: WorkerCall, sink: Sink) -> None:
+    def __init__(self, call: WorkerCall, sink: Callable[[bytes], None]) -> None:
         self._call = call
         self._sink = sink
         self._hasher = ContentHasher()

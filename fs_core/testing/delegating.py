@@ -5,12 +5,16 @@ from typing import ClassVar, Literal, TypeVar
 
 from fs_core.paths import Root, RootedPath
 from fs_core.protocol import Backend, Capabilities, Scanned, Sink
-from fs_core.types import FileInfo, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+from fs_core.splice import Splice
+from fs_core.types import FileInfo, IfVersion, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
 
 __all__ = ["DelegatingBackend", "Primitive"]
 
 Primitive = Literal["resolve", "stat", "read", "scan", "list", "write", "aclose"]
-"""The calls of a `Backend`. A `scan` is one call, however many reads the inner backend makes of it."""
+"""The calls of a `Backend`, a whole read being a `read` and a patch a `write`.
+
+A `scan` is one call, however many reads the inner backend makes of it.
+"""
 
 T = TypeVar("T")
 
@@ -55,6 +59,10 @@ class DelegatingBackend(Backend):
         """Delegate."""
         return await self.around("read", lambda: self._inner.read(target, offset=offset, limit=limit, pinned=pinned))
 
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        """Delegate."""
+        return await self.around("read", lambda: self._inner.read_whole(target, size_bytes_max=size_bytes_max))
+
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         """Delegate."""
         return await self.around("scan", lambda: self._inner.scan(target, sink))
@@ -66,6 +74,10 @@ class DelegatingBackend(Backend):
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Delegate."""
         return await self.around("write", lambda: self._inner.write(target, data, condition=condition))
+
+    async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:
+        """Delegate."""
+        return await self.around("write", lambda: self._inner.patch(target, splice, condition=condition))
 
     async def aclose(self) -> None:
         """Delegate."""

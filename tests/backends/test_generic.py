@@ -117,7 +117,7 @@ async def test_cancelled_scan_feeds_its_sink_no_more(script: Scripted) -> None:
     pieces: list[int] = []
     first = threading.Event()
 
-    def sink(data: bytes) -> None:
+    def sink(data: bytes | bytearray) -> None:
         pieces.append(len(data))
         first.set()
 
@@ -371,7 +371,7 @@ async def test_foreign_exception_becomes_one_error_without_its_text(
 async def test_what_a_sink_raises_ends_the_scan_unchanged(script: Scripted) -> None:
     script.files = {"a": b"hello"}
 
-    def sink(data: bytes) -> None:
+    def sink(data: bytes | bytearray) -> None:
         raise LookupError("enough")
 
     async with opened("scripted://") as backend:

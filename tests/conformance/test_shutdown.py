@@ -49,7 +49,7 @@ def harness(store: str, request: pytest.FixtureRequest) -> StoreHarness:
     return harness
 
 
-def _ignore(data: bytes) -> None:
+def _ignore(data: bytes | bytearray) -> None:
     del data
 
 

@@ -26,7 +26,7 @@ async def opened(url: str, options: FsspecOptions = OPTIONS) -> AsyncGenerator[G
         await backend.aclose()
 
 
-def ignore(data: bytes) -> None:
+def ignore(data: bytes | bytearray) -> None:
     del data
 
 

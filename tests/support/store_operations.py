@@ -58,9 +58,9 @@ async def _read_pinned(stage: Stage) -> object:
 
 
 async def _scan(stage: Stage) -> object:
-    pieces: list[bytes] = []
-    await stage.backend.scan(await target_of(stage.backend, FILE), pieces.append)
-    return b"".join(pieces)
+    pieces = bytearray()
+    await stage.backend.scan(await target_of(stage.backend, FILE), pieces.extend)
+    return bytes(pieces)
 
 
 async def _list(stage: Stage) -> object:

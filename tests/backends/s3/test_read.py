@@ -35,12 +35,12 @@ async def test_scan_costs_one_get_per_chunk_of_one_version(
     harness.put("big", data)
     harness.put("small", b"s")
     pieces: list[bytes] = []
-    scanned = await proxied.scan(await target_of(proxied, "big"), pieces.append)
+    scanned = await proxied.scan(await target_of(proxied, "big"), lambda piece: pieces.append(bytes(piece)))
     assert proxy.counts() == {"GET": 3}
     assert b"".join(pieces) == data
     assert max(map(len, pieces)) == SCAN_CHUNK_BYTES
     assert scanned.version.digest == content_digest(data)
-    await proxied.scan(await target_of(proxied, "small"), pieces.append)
+    await proxied.scan(await target_of(proxied, "small"), lambda piece: pieces.append(bytes(piece)))
     assert proxy.counts() == {"GET": 1}
 
 

@@ -27,12 +27,12 @@ async def test_more_than_one_window_arrives_whole_and_in_order(sftp_harness: Sft
     sftp_harness.put("big", _BIG)
     backend = await sftp_harness.open_sftp()
     target = await target_of(backend, "big")
-    pieces: list[bytes] = []
+    pieces = bytearray()
     snapshot = await backend.read(target)
-    scanned = await backend.scan(target, pieces.append)
+    scanned = await backend.scan(target, pieces.extend)
     await backend.aclose()
     assert snapshot.data == _BIG
-    assert b"".join(pieces) == _BIG
+    assert pieces == _BIG
     assert snapshot.version.digest == scanned.version.digest == content_digest(_BIG)
 
 
@@ -59,12 +59,12 @@ async def test_short_answers_are_continued(faulty_server: FaultyServer) -> None:
         harness.put("big", _BIG[:700_000])
         backend = await harness.open_sftp()
         target = await target_of(backend, "big")
-        pieces: list[bytes] = []
+        pieces = bytearray()
         snapshot = await backend.read(target, offset=3)
-        await backend.scan(target, pieces.append)
+        await backend.scan(target, pieces.extend)
         await backend.aclose()
     assert snapshot.data == _BIG[3:700_000]
-    assert b"".join(pieces) == _BIG[:700_000]
+    assert pieces == _BIG[:700_000]
 
 
 async def test_a_file_that_grows_while_it_is_read_is_never_mixed(faulty_server: FaultyServer) -> None:
@@ -84,7 +84,7 @@ async def test_a_file_that_grows_while_it_is_read_is_never_mixed(faulty_server: 
         with pytest.raises(StaleVersion):
             await backend.read(target)
         with pytest.raises(StaleVersion):
-            await backend.scan(target, list[bytes]().append)
+            await backend.scan(target, bytearray().extend)
         await backend.aclose()
 
 
@@ -104,7 +104,7 @@ async def test_fifos_and_sockets_are_refused_at_once(sftp_harness: SftpHarness) 
             assert info.kind is FileKind.OTHER
             for refused in (
                 lambda target=target: backend.read(target),
-                lambda target=target: backend.scan(target, list[bytes]().append),
+                lambda target=target: backend.scan(target, bytearray().extend),
                 lambda target=target: backend.write(target, b"x", condition=Always()),
                 lambda target=target: backend.write(target, b"x", condition=IfAbsent()),
             ):

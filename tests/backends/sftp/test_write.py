@@ -206,7 +206,7 @@ async def test_cost_in_round_trips(sftp_harness: SftpHarness, round_trips: Round
     cost["stat"] = round_trips.take()
     seen = await backend.read(target)
     cost["read"] = round_trips.take()
-    await backend.scan(target, list[bytes]().append)
+    await backend.scan(target, bytearray().extend)
     cost["scan"] = round_trips.take()
     await backend.write(target, b"1", condition=IfVersion(seen.version))
     cost["replace"] = round_trips.take()
