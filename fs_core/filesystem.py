@@ -37,10 +37,11 @@ from fs_core.outcomes import (
     not_text,
     spliced_or_refuse,
 )
+from fs_core.page import Page, TextScanner, Window
 from fs_core.paths import Root, parse_path
 from fs_core.policy import Absent, ObservationPolicy, Present
 from fs_core.protocol import Backend, Capabilities, Sink
-from fs_core.text import NotTextFinding, Page, TextScanner, Window, find_not_text, has_lone_surrogate
+from fs_core.text import NotTextFinding, find_not_text, has_lone_surrogate
 from fs_core.types import (
     Always,
     FileInfo,

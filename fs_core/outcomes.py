@@ -9,7 +9,8 @@ from fs_core.edit import Ambiguous, Edit, Missing, Places, Spliced, apply_edit, 
 from fs_core.errors import AmbiguousEdit, EditNotFound, NotText, Operation, StaleVersion
 from fs_core.mismatch import explain_mismatch
 from fs_core.notes import write_notes
-from fs_core.text import NotTextFinding, Page, find_not_text
+from fs_core.page import Page
+from fs_core.text import NotTextFinding, find_not_text
 from fs_core.types import Note, Snapshot, Target, Version, WriteReceipt
 
 __all__ = [

@@ -3,8 +3,8 @@
 from fs_core.edit import Edit
 from fs_core.filesystem import BackedFileSystem
 from fs_core.outcomes import Edited, PageRead, Written
+from fs_core.page import Window
 from fs_core.policy import ObservationPolicy
-from fs_core.text import Window
 
 __all__ = ["FileSession"]
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-from fs_core.text import Page
+from fs_core.page import Page
 from tool_fs.values import NoteValue
 
 __all__ = ["page_notes"]

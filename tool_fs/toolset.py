@@ -6,8 +6,8 @@ from pydantic import JsonValue
 
 from fs_core.errors import ErrorCode
 from fs_core.outcomes import PageRead
+from fs_core.page import Window
 from fs_core.session import FileSession
-from fs_core.text import Window
 from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs
 from tool_fs.limits import ReadLimits
 from tool_fs.page_notes import page_notes

@@ -9,11 +9,11 @@ import pytest
 from fs_core.edit import Edit
 from fs_core.errors import EditNotFound, NotFound, StaleVersion
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, ObservationStore, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
 from fs_core.testing.memory import MemoryHarness
-from fs_core.text import Window
 from tests.support.local_store import LocalHarness
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer

@@ -6,12 +6,12 @@ from typing import TypeVar
 from fs_core.edit import Edit
 from fs_core.errors import FsError, TooLarge
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, Observation, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.protocol import Capabilities, Guard
 from fs_core.session import FileSession
 from fs_core.testing.faults import FaultBackend
 from fs_core.testing.memory import MemoryBackend, MemoryStore
-from fs_core.text import Window
 from fs_core.types import Target, TargetKey, WriteCondition, WriteReceipt
 
 __all__ = ["ME", "OTHER", "Seam", "SmallBackend", "perform", "refused"]

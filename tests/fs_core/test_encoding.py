@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fs_core._encoding import HEAD_BYTES, SAMPLE_BYTES_MAX
-from fs_core.text import BOM, NotTextFinding, TextScanner, Window, find_not_text
+from fs_core.page import TextScanner, Window
+from fs_core.text import BOM, NotTextFinding, find_not_text
 from tests.fs_core.text_reference import chunked, cuts, first_offence, near_texts, scan
 
 CHINESE = (

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fs_core.edit import Edit
 from fs_core.errors import NotObserved, NotText
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite, Unguarded
 from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
 from fs_core.testing.memory import MemoryHarness
-from fs_core.text import Window
 from tests.fs_core.seam import Seam, refused
 from tests.fs_core.text_reference import first_offence, near_texts
 from tests.support.local_store import LocalHarness

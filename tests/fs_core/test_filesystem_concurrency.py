@@ -7,9 +7,9 @@ from anyio.lowlevel import checkpoint
 from fs_core.edit import Edit
 from fs_core.errors import FsError, Unavailable
 from fs_core.locks import TargetLocks
+from fs_core.page import Window
 from fs_core.testing.delegating import Primitive
 from fs_core.testing.faults import Block, Fail
-from fs_core.text import Window
 from tests.fs_core.seam import OTHER, Seam, perform, refused
 
 pytestmark = pytest.mark.anyio

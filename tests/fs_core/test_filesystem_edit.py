@@ -5,10 +5,10 @@ from fs_core import filesystem
 from fs_core.edit import PLACES_COUNTED_MAX, Edit
 from fs_core.errors import AmbiguousEdit, EditNotFound, NotFound, NotText, StaleVersion, TooLarge
 from fs_core.filesystem import ATTEMPTS_MAX, BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
 from fs_core.testing.faults import Block, Fail, Moment
-from fs_core.text import Window
 from tests.fs_core.seam import Seam, SmallBackend, refused
 
 pytestmark = pytest.mark.anyio

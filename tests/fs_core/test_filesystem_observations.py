@@ -11,10 +11,10 @@ from fs_core.edit import Edit
 from fs_core.errors import FsError, NoSpace
 from fs_core.filesystem import BackedFileSystem
 from fs_core.outcomes import Edited, Written
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, Observation, OwnerId, Present, ReadBeforeWrite
 from fs_core.session import FileSession
 from fs_core.testing.memory import MemoryBackend, MemoryStore
-from fs_core.text import Window
 from fs_core.types import NoteKind, TargetKey
 
 pytestmark = pytest.mark.anyio

@@ -19,12 +19,12 @@ from fs_core.errors import (
     Unavailable,
 )
 from fs_core.filesystem import ATTEMPTS_MAX, BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import Absent, MemoryObservations, Observation, OwnerId, Present, ReadBeforeWrite, Unguarded
 from fs_core.protocol import SCAN_CHUNK_BYTES
 from fs_core.session import FileSession
 from fs_core.testing.faults import Block, Fail, Moment
 from fs_core.testing.memory import MemoryBackend, MemoryStore
-from fs_core.text import Window
 from fs_core.types import FileKind, Snapshot, Target, TargetKey, Version
 from tests.fs_core.seam import ME, Seam, perform, refused
 

@@ -5,8 +5,8 @@ import pytest
 from fs_core import contents, outcomes
 from fs_core.edit import Edit
 from fs_core.errors import StaleVersion
+from fs_core.page import Window
 from fs_core.policy import OwnerId
-from fs_core.text import Window
 from tests.fs_core.seam import Seam
 
 pytestmark = pytest.mark.anyio

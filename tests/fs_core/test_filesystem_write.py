@@ -8,11 +8,11 @@ from fs_core.digest import content_digest
 from fs_core.edit import Edit
 from fs_core.errors import NotFound, NotObserved, NotText, PermissionDenied, StaleVersion, TooLarge, Unavailable
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import ReadBeforeWrite, Unguarded
 from fs_core.session import FileSession
 from fs_core.testing.faults import Block, Fail
 from fs_core.testing.memory import MemoryBackend
-from fs_core.text import Window
 from fs_core.types import NoteKind, Snapshot, Target, Version
 from tests.fs_core.seam import ME, Seam, SmallBackend, perform, refused
 

@@ -28,8 +28,9 @@ from fs_core.errors import (
     OutOfRange,
     StaleVersion,
 )
+from fs_core.page import Window
 from fs_core.policy import OwnerId
-from fs_core.text import BOM, Window
+from fs_core.text import BOM
 from tests.fs_core.edit_reference import expected_outcome
 from tests.fs_core.seam import ME, OTHER, Seam
 from tests.fs_core.text_reference import expected_page, first_offence, near_texts, texts, windows

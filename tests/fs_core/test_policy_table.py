@@ -17,8 +17,8 @@ from fs_core.errors import (
     OutOfRange,
     StaleVersion,
 )
+from fs_core.page import Window
 from fs_core.policy import Absent, Present
-from fs_core.text import Window
 from tests.fs_core.seam import ME, OTHER, Seam, perform, refused
 
 pytestmark = pytest.mark.anyio

@@ -2,16 +2,8 @@ import tracemalloc
 
 import pytest
 
-from fs_core.text import (
-    BOM,
-    NotTextFinding,
-    Page,
-    TextScanner,
-    Window,
-    find_not_text,
-    fold_newlines,
-    has_lone_surrogate,
-)
+from fs_core.page import Page, TextScanner, Window
+from fs_core.text import BOM, NotTextFinding, find_not_text, fold_newlines, has_lone_surrogate
 from tests.fs_core.text_reference import scan
 
 

@@ -1,7 +1,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fs_core.text import NotTextFinding, Page, Window, find_not_text
+from fs_core.page import Page, Window
+from fs_core.text import NotTextFinding, find_not_text
 from tests.fs_core.text_reference import (
     chunked,
     cuts,

@@ -4,7 +4,8 @@ import itertools
 
 from hypothesis import strategies as st
 
-from fs_core.text import BOM, Line, NotTextFinding, Page, TextScanner, Window
+from fs_core.page import Line, Page, TextScanner, Window
+from fs_core.text import BOM, NotTextFinding
 
 PIECES = [
     b"\n",

@@ -15,8 +15,8 @@ from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
 from starlette.requests import Request
 
+from fs_core.page import Window
 from fs_core.testing.memory import MemoryBackend, MemoryStore
-from fs_core.text import Window
 from seamfs.cli import main
 from seamfs.config import Settings
 from seamfs.mcp_agents import Agents, Context

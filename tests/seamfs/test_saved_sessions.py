@@ -8,8 +8,8 @@ import pytest
 
 from fs_core.edit import Edit
 from fs_core.errors import InvalidPath, NotObserved, StaleVersion
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations
-from fs_core.text import Window
 from seamfs.config import Settings
 from seamfs.session_document import BadSessionError
 from seamfs.state import open_observations

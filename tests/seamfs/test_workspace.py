@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fs_core.errors import FsError, NotObserved
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, Observation, OwnerId
-from fs_core.text import Window
 from fs_core.types import TargetKey
 from seamfs.config import Settings
 from seamfs.workspace import open_workspace

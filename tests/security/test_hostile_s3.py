@@ -13,10 +13,10 @@ from backends.options import S3Options
 from backends.s3 import S3Backend, open_s3
 from fs_core.errors import FsError, Unavailable
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.paths import parse_path
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
-from fs_core.text import Window
 from fs_core.types import Target
 from tests.security.memory import memory_bounded
 from tests.security.servers.hostile_s3 import BUCKET, ENDLESS_MAX, HostileS3, hostile_s3

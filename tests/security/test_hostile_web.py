@@ -10,9 +10,9 @@ from backends.generic._redirects import is_global, stays
 from backends.options import FsspecOptions
 from fs_core.errors import FsError, IoFault, TooLarge, Unavailable
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
-from fs_core.text import Window
 from tests.security.memory import memory_bounded
 from tests.security.servers.hostile_web import HostileWeb
 from tests.support.scripted_fsspec import at, opened

@@ -15,10 +15,10 @@ from backends.options import LocalOptions
 from fs_core.edit import Edit
 from fs_core.errors import ErrorCode, FsError, NotFound, Unavailable
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.paths import parse_path
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
-from fs_core.text import Window
 from fs_core.types import IfAbsent, IfVersion, Version
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ from backends.s3 import S3Backend
 from backends.sftp import SftpBackend
 from fs_core.edit import Edit
 from fs_core.errors import NotFound
+from fs_core.page import Window
 from fs_core.protocol import Guard
 from fs_core.testing.conformance import target_of
-from fs_core.text import Window
 from fs_core.types import Always, IfAbsent, IfVersion
 from tests.support.nth_await import Ending
 from tests.support.store_stage import FILE, OLD, PROMPT_S, Stage

@@ -1,6 +1,6 @@
 import pytest
 
-from fs_core.text import Page, Window
+from fs_core.page import Page, Window
 from tests.fs_core.text_reference import scan
 from tool_fs.page_notes import page_notes
 

@@ -2,7 +2,7 @@ import pytest
 from pydantic import JsonValue
 
 from fs_core.edit import Edit
-from fs_core.text import Window
+from fs_core.page import Window
 from tests.fs_core.seam import OTHER
 from tests.tool_fs.toolkit import Bench
 from tool_fs.arguments import EditArgs, WriteArgs

@@ -9,8 +9,8 @@ from fs_core.digest import content_digest
 from fs_core.edit import Edit
 from fs_core.errors import ErrorCode, FsError
 from fs_core.outcomes import Edited, Written
+from fs_core.page import Window
 from fs_core.session import FileSession
-from fs_core.text import Window
 from tests.torture.contents import Content, Shape, added_by_edit, digest_of, parse, render
 from tests.torture.history import Journal, Outcome, Replace
 from tests.torture.notes import NoteKind, Notes

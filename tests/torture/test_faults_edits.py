@@ -16,11 +16,11 @@ import pytest
 from fs_core.edit import Edit
 from fs_core.errors import FsError, OutcomeUnknown, StaleVersion
 from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
 from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
 from fs_core.protocol import Backend
 from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
-from fs_core.text import Window
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
 from tests.torture.faults import FaultPlan, Kind, Proxy
