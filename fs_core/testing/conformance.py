@@ -31,6 +31,7 @@ from fs_core.errors import (
 )
 from fs_core.paths import parse_path, staged_name
 from fs_core.protocol import SCAN_CHUNK_BYTES, Backend, Guard
+from fs_core.splice import Replacement, Splice
 from fs_core.testing.harness import StoreHarness
 from fs_core.types import Always, FileKind, IfAbsent, IfVersion, NoteKind, Target, Version
 
@@ -259,6 +260,22 @@ class BackendConformance:
         assert pieces == content
         assert (scanned.size_bytes, scanned.version.digest) == (len(content), content_digest(content))
 
+    async def test_a_whole_read_is_whole_or_refused(self, harness: StoreHarness, backend: Backend) -> None:
+        content = bytes(range(256)) * (9 << 12) + b"the end"
+        for name, data in {"big.bin": content, "empty.txt": b""}.items():
+            harness.put(name, data)
+            target = await target_of(backend, name)
+            snapshot = await backend.read_whole(target, size_bytes_max=len(data))
+            assert snapshot.is_whole
+            assert snapshot.data == data
+            assert snapshot.version.digest == content_digest(data)
+        with pytest.raises(TooLarge):
+            await backend.read_whole(await target_of(backend, "big.bin"), size_bytes_max=len(content) - 1)
+        with pytest.raises(NotFound):
+            await backend.read_whole(await target_of(backend, "missing.txt"), size_bytes_max=1)
+        with pytest.raises(NotRegularFile):
+            await backend.read_whole(await target_of(backend, "."), size_bytes_max=1)
+
     async def test_a_fault_of_the_sink_ends_the_scan(self, harness: StoreHarness, backend: Backend) -> None:
         harness.put("a.txt", b"x" * 10)
 
@@ -371,6 +388,36 @@ class BackendConformance:
             await backend.write(await target_of(backend, "new/a.txt"), b"x", condition=IfVersion(_ABSENT))
         assert refused.value.reason == Reason.DELETED
         assert harness.names() == []
+
+    @pytest.mark.parametrize("unit_bytes", [1, 700_001], ids=["small", "large"])
+    async def test_a_patch_publishes_the_spliced_content(
+        self, harness: StoreHarness, backend: Backend, unit_bytes: int
+    ) -> None:
+        old = b"".join(bytes((65 + number,)) * unit_bytes for number in range(8))
+        harness.put("a.txt", old)
+        target = await target_of(backend, "a.txt")
+        seen = await backend.read_whole(target, size_bytes_max=len(old))
+        ends = (0, unit_bytes), (3 * unit_bytes, 3 * unit_bytes), (5 * unit_bytes, 6 * unit_bytes)
+        splice = Splice(seen.data, tuple(Replacement(start, end, b"new\n") for start, end in ends))
+        receipt = await backend.patch(target, splice, condition=IfVersion(seen.version))
+        assert harness.get("a.txt") == splice.joined()
+        assert (receipt.created, receipt.version.digest) == (False, content_digest(splice.joined()))
+        info = await backend.stat(target)
+        assert info is not None
+        assert (info.version, info.size_bytes) == (receipt.version, splice.size_bytes)
+        assert harness.names() == ["a.txt"]
+
+    async def test_a_patch_of_another_version_is_refused(self, harness: StoreHarness, backend: Backend) -> None:
+        harness.put("a.txt", b"first")
+        target = await target_of(backend, "a.txt")
+        seen = await backend.read(target)
+        harness.put("a.txt", b"other")
+        splice = Splice(seen.data, (Replacement(0, 1, b"F"),))
+        with pytest.raises(StaleVersion) as refused:
+            await backend.patch(target, splice, condition=IfVersion(seen.version))
+        assert refused.value.reason == Reason.CHANGED
+        assert harness.get("a.txt") == b"other"
+        assert harness.names() == ["a.txt"]
 
     async def test_writing_always_creates_or_replaces(self, harness: StoreHarness, backend: Backend) -> None:
         target = await target_of(backend, "a.txt")
