@@ -12,6 +12,7 @@ import paramiko
 
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
+from backends.sftp._versions import ServerClock
 
 __all__ = ["WINDOW_REQUESTS_MAX", "SftpClient", "SpanRead"]
 
@@ -76,10 +77,12 @@ class SftpClient:
     Attributes:
         extensions: what the server offers beyond version 3, by name.
         request_timeout_s: within this time every single answer has to arrive.
+        clock: what is known of the server's clock.
     """
 
-    def __init__(self, connection: Connection, *, request_timeout_s: float) -> None:
+    def __init__(self, connection: Connection, clock: ServerClock, *, request_timeout_s: float) -> None:
         self._connection = connection
+        self.clock = clock
         self.request_timeout_s = request_timeout_s
         self.extensions: dict[str, str] = {}
         self.used_at_s = time.monotonic()
@@ -219,7 +222,7 @@ class SftpClient:
         end: int,
         *,
         accept: Callable[[wire.Attributes], bool],
-        sink: Callable[[bytes], None],
+        sink: Callable[[memoryview], object],
         path: str,
     ) -> SpanRead:
         """Feed bytes `start` to `end` of an open file to `sink`, in order, in one flight if they fit the window.
@@ -247,7 +250,7 @@ class SftpClient:
         there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
         return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=fed)
 
-    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Callable[[bytes], None]) -> int:
+    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Callable[[memoryview], object]) -> int:
         """Feed one span, continued until it is whole or the file ends."""
         started_s, got = time.monotonic(), 0
         data = wire.data_of(reply)

@@ -12,6 +12,7 @@ from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
 from backends.sftp._config import Hop
 from backends.sftp._connection import ConnectError, ConnectionLost, Credentials, connect
+from backends.sftp._versions import ServerClock
 
 __all__ = ["ConnectionPool"]
 
@@ -28,6 +29,7 @@ class ConnectionPool:
         self._route = route
         self._options = options
         self._credentials = Credentials(options.password, options.passphrase, options.use_agent)
+        self._clock = ServerClock()
         self._slots = threading.BoundedSemaphore(options.concurrency_max)
         self._lock = threading.Lock()
         self._idle: list[SftpClient] = []
@@ -108,7 +110,7 @@ class ConnectionPool:
             on_open=lambda action: _watch(call, action),
         )
         try:
-            client = SftpClient(connection, request_timeout_s=timeout_s)
+            client = SftpClient(connection, self._clock, request_timeout_s=timeout_s)
             client.request_timeout_s = patience_s or self._options.request_timeout_s
             _watch(call, client.shut_down)
         except ConnectionLost as error:

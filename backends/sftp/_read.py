@@ -1,20 +1,25 @@
 """Reading one version of a file through one handle."""
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import Final
 
 from backends._workers import WorkerCall
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient, SpanRead
 from backends.sftp._resolve import Confinement, observe
+from backends.sftp._versions import version_of
 from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NotFound, NotRegularFile, Operation, Reason, StaleVersion
-from fs_core.protocol import SCAN_CHUNK_BYTES, Scanned, Sink
-from fs_core.types import Digest, FileKind, Snapshot, Version
+from fs_core.protocol import SCAN_CHUNK_BYTES, Scanned, Sink, too_large
+from fs_core.types import Digest, FileKind, Snapshot, Target, TargetKey, Version
 
 __all__ = ["digest_of", "find_file", "no_regular_file", "read_snapshot", "scan_file"]
 
 _ATTEMPTS_MAX: Final = 3
+
+Piecewise = Callable[[memoryview], object]
+"""Takes the next piece of a file, which is its to keep."""
 
 
 def no_regular_file(attributes: wire.Attributes, *, shown: str, operation: Operation) -> NotRegularFile:
@@ -42,26 +47,31 @@ def read_snapshot(
     *,
     root: Confinement,
     shown: str,
-    offset: int,
-    limit: int | None,
-    pinned: Version | None,
+    offset: int = 0,
+    limit: int | None = None,
+    pinned: Version | None = None,
+    size_bytes_max: int | None = None,
 ) -> Snapshot:
     """Return a part of the file, all of one version; three round trips when it fits one window.
 
     A file that changes in place meanwhile is read again, a bounded number of times. One that is replaced is no
-    trouble: the handle keeps the old content.
+    trouble: the handle keeps the old content. One that has more than `size_bytes_max` is not opened (`TooLarge`).
     """
     for _ in range(_ATTEMPTS_MAX):
+        now_s = client.clock.now_s()
         found = find_file(client, path, root=root, shown=shown)
         size = found.size_bytes or 0
+        if size_bytes_max is not None and size > size_bytes_max:
+            raise too_large(Target(TargetKey(path), shown), size, size_bytes_max)
         start = min(offset, size)
         end = size if limit is None else min(start + limit, size)
-        pieces: list[bytes] = []
-        if _read_handle(client, path, found, start=start, end=end, sink=pieces.append) is None:
+        # It grows in place and gives its bytes away without a copy; what comes counts, not the size that is claimed.
+        buffer = BytesIO()
+        if _read_handle(client, path, found, start=start, end=end, sink=buffer.write) is None:
             continue
-        data = b"".join(pieces)
+        data = buffer.getvalue()
         is_whole = offset == 0 and end == size
-        version = Version(found.token, content_digest(data) if is_whole else None, settled=False)
+        version = version_of(found, content_digest(data) if is_whole else None, now_s=now_s)
         if pinned is not None and not _is_pinned(pinned, version):
             raise _changed(shown)
         return Snapshot(data=data, offset=offset, size_bytes=size, version=version)
@@ -71,15 +81,15 @@ def read_snapshot(
 def _is_pinned(pinned: Version, version: Version) -> bool:
     """Tell whether a read is of the pinned version.
 
-    A part carries no digest, so that an equal token has to do: a replacement of the same size within one second is
-    not told apart here. `scan_file` reads through one handle and has no such gap.
+    A part carries no digest, so that an equal token has to do: of a version that is not settled, a replacement of the
+    same size within one second is not told apart here. `scan_file` reads through one handle and has no such gap.
     """
     same = pinned.same_content(version)
     return pinned.token == version.token if same is None else same
 
 
 def _read_handle(
-    client: SftpClient, path: str, expected: wire.Attributes, *, start: int, end: int, sink: Callable[[bytes], None]
+    client: SftpClient, path: str, expected: wire.Attributes, *, start: int, end: int, sink: Piecewise
 ) -> SpanRead | None:
     """Feed bytes of the file that has the attributes `expected`; `None` if it changed meanwhile."""
     handle = wire.handle_of(client.ask(wire.open_file(path, wire.OpenFlag.READ)))
@@ -100,6 +110,7 @@ def scan_file(client: SftpClient, path: str, *, root: Confinement, shown: str, s
     A small file is fed after that look, so that it can be read again when it has changed.
     """
     for _ in range(_ATTEMPTS_MAX):
+        now_s = client.clock.now_s()
         found = find_file(client, path, root=root, shown=shown)
         size = found.size_bytes or 0
         is_small = size <= SCAN_CHUNK_BYTES
@@ -109,7 +120,7 @@ def scan_file(client: SftpClient, path: str, *, root: Confinement, shown: str, s
         if span is not None and span.by_path is not None and span.by_path.token == found.token:
             for piece in pieces:
                 sink(piece)
-            return Scanned(size_bytes=size, version=Version(found.token, hasher.digest(), settled=False))
+            return Scanned(size_bytes=size, version=version_of(found, hasher.digest(), now_s=now_s))
         if not is_small:
             break
     raise _changed(shown)
@@ -123,10 +134,10 @@ class _FeedingHasher:
         self._sink = sink
         self._hasher = ContentHasher()
 
-    def take(self, data: bytes) -> None:
+    def take(self, data: memoryview) -> None:
         self._call.check()
         self._hasher.update(data)
-        self._sink(data)
+        self._sink(bytes(data))
 
     def digest(self) -> Digest:
         return self._hasher.digest()
@@ -136,7 +147,7 @@ def digest_of(client: SftpClient, path: str, found: wire.Attributes, *, on_piece
     """Return the digest of the file with the attributes `found`; `None` if it changed meanwhile."""
     hasher = ContentHasher()
 
-    def take(data: bytes) -> None:
+    def take(data: memoryview) -> None:
         on_piece()
         hasher.update(data)
 

@@ -88,6 +88,7 @@ def stage(
         attributes = wire.attributes_of(looked)
     except StatusError as error:
         raise _explained(client, staging, error, size_bytes=len(data), shown=shown) from error
+    client.clock.learn(attributes.mtime_s)
     if attributes.size_bytes != len(data):
         reason = f"only {attributes.size_bytes} of {len(data)} bytes arrived on the server"
         failure = _full(client, staging, size_bytes=len(data), shown=shown)

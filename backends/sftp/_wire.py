@@ -357,8 +357,11 @@ class _Cursor:
     def u64(self) -> int:
         return int.from_bytes(self._take(8), "big")
 
+    def view(self) -> memoryview:
+        return self._take(self.u32())
+
     def string(self) -> bytes:
-        return bytes(self._take(self.u32()))
+        return bytes(self.view())
 
     def attributes(self) -> Attributes:
         flags = self.u32()
@@ -423,12 +426,12 @@ def handle_of(reply: Reply) -> bytes:
     return handle
 
 
-def data_of(reply: Reply) -> bytes:
-    """Return the bytes that were read; none at the end of the file."""
+def data_of(reply: Reply) -> memoryview:
+    """Return the bytes that were read, where they are; none at the end of the file."""
     status = status_of(reply)
     if status is not None and status.code == StatusCode.EOF:
-        return b""
-    return _fields(reply, Kind.DATA).string()
+        return memoryview(b"")
+    return _fields(reply, Kind.DATA).view()
 
 
 def attributes_of(reply: Reply) -> Attributes:

@@ -20,6 +20,7 @@ from backends.sftp._probe import ProbeReport, probe_server
 from backends.sftp._publish import Publication, write_file
 from backends.sftp._read import read_snapshot, scan_file
 from backends.sftp._resolve import Confinement, Names, absolute, observe, refuse_long_names, resolve_names, split
+from backends.sftp._versions import version_of
 from fs_core.cancellation import to_the_end
 from fs_core.errors import NotDirectory, Operation, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display
@@ -95,9 +96,10 @@ def _prefixes(location: Location, real: str) -> tuple[str, ...]:
 class SftpBackend(Backend):
     """Files below one directory of an SFTP server; made by `open_sftp`. Runs under asyncio and trio.
 
-    A version is size, modification time in whole seconds, and the digest of the content: the protocol offers no more,
-    so an equal token alone never settles that the content is equal. `IfAbsent` is refused by the server itself.
-    `IfVersion` is compared under a lock that all clients of this library on that server share (see `_lock`); another
+    A version is size, modification time in whole seconds, and the digest of the content: the protocol offers no more.
+    It is settled when the file was last modified more than a minute before (`_versions` says what that does not
+    notice); nothing but the choice of a page relies on that. `IfAbsent` is refused by the server itself. `IfVersion`
+    is compared by content under a lock that all clients of this library on that server share (see `_lock`); another
     program that writes the file has the moment between comparison and rename, about one round trip.
     """
 
@@ -158,23 +160,23 @@ class SftpBackend(Backend):
         """See `Backend`. One round trip."""
         shown = target.display_path
 
-        def work(client: SftpClient, _: WorkerCall) -> wire.Attributes | None:
-            return observe(client, target.key, root=self._confinement, shown=shown, operation="stat")[0]
+        def work(client: SftpClient, _: WorkerCall) -> tuple[float, wire.Attributes | None]:
+            now_s = client.clock.now_s()
+            return now_s, observe(client, target.key, root=self._confinement, shown=shown, operation="stat")[0]
 
-        found = await self._look(shown, "stat", work)
+        now_s, found = await self._look(shown, "stat", work)
         if found is None:
             return None
         if found.kind is not FileKind.FILE:
             return FileInfo(found.kind)
-        return FileInfo(found.kind, found.size_bytes, Version(found.token, settled=False))
+        return FileInfo(found.kind, found.size_bytes, version_of(found, now_s=now_s))
 
     async def read(
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot:
-        """See `Backend`. Three round trips up to 16 MiB.
+        """See `Backend`. Three round trips up to 16 MiB, all reads in the last of them.
 
-        `pinned` is compared by digest when the whole file is read, else by token: parts of a file that is replaced
-        within one second by another of the same size are not told apart. `scan` has no such gap.
+        `pinned` is compared by digest when the whole file is read, else by token.
         """
         shown = target.display_path
 
@@ -182,6 +184,15 @@ class SftpBackend(Backend):
             return read_snapshot(
                 client, target.key, root=self._confinement, shown=shown, offset=offset, limit=limit, pinned=pinned
             )
+
+        return await self._look(shown, "read", work)
+
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        """See `Backend`. As `read`; a file that is too large is not opened."""
+        shown = target.display_path
+
+        def work(client: SftpClient, _: WorkerCall) -> Snapshot:
+            return read_snapshot(client, target.key, root=self._confinement, shown=shown, size_bytes_max=size_bytes_max)
 
         return await self._look(shown, "read", work)
 
