@@ -12,6 +12,7 @@ import paramiko
 
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
+from backends.sftp._content import Content
 from backends.sftp._versions import ServerClock
 
 __all__ = ["WINDOW_REQUESTS_MAX", "SftpClient", "SpanRead"]
@@ -26,6 +27,8 @@ _PACKET_BYTES_MAX: Final = 1 << 20
 _BURST_BYTES: Final = 32 * 1024
 _CHANNEL_WINDOW_BYTES: Final = 32 << 20
 _CHANNEL_PACKET_BYTES: Final = 32 * 1024
+_SEND_BYTES: Final = 32 * 1024
+"""What OpenSSH takes in one SSH packet."""
 _READDIR_AHEAD: Final = 4
 _READ_RATE_MIN_BYTES_PER_S: Final = 64 * 1024
 _LIST_RATE_MIN_NAMES_PER_S: Final = 100
@@ -264,14 +267,14 @@ class SftpClient:
             data = wire.data_of(reply)
         return got
 
-    def upload(self, handle: bytes, data: bytes, *, then: tuple[wire.Request, ...]) -> list[wire.Reply]:
-        """Write `data` and send `then` behind it; return the replies of `then`.
+    def upload(self, handle: bytes, content: Content, *, then: tuple[wire.Request, ...]) -> list[wire.Reply]:
+        """Write `content` and send `then` behind it; return the replies of `then`.
 
         Every single write's status is checked: a full disk shows nowhere else.
         """
-        view, size = memoryview(data), self._write_bytes_max
-        writes = (wire.write(handle, at, view[at : at + size]) for at in range(0, len(data), size))
-        count = -(-len(data) // size)
+        size = self._write_bytes_max
+        writes = (wire.write(handle, at * size, chunk) for at, chunk in enumerate(content.chunks(size)))
+        count = -(-content.size_bytes // size)
         refusal: wire.StatusError | None = None
         tail: list[wire.Reply] = []
         for index, reply in enumerate(self.stream(chain(writes, then))):
@@ -313,17 +316,19 @@ class SftpClient:
     def _send(self, requests: Iterable[wire.Request]) -> list[int]:
         """Transmit requests, small ones together, and return their numbers."""
         numbers: list[int] = []
-        burst = bytearray()
+        burst: list[bytes] = []
+        burst_bytes = 0
         for request in requests:
             self._number = (self._number + 1) & 0xFFFFFFFF
             numbers.append(self._number)
             self._outstanding.add(self._number)
-            burst += wire.frame(request, self._number)
-            if len(burst) >= _BURST_BYTES:
-                self._transmit(bytes(burst))
-                burst.clear()
+            burst.append(wire.frame(request, self._number))
+            burst_bytes += len(burst[-1])
+            if burst_bytes >= _BURST_BYTES:
+                self._transmit(b"".join(burst))
+                burst, burst_bytes = [], 0
         if burst:
-            self._transmit(bytes(burst))
+            self._transmit(b"".join(burst))
         return numbers
 
     def _await_reply(self, number: int) -> wire.Reply:
@@ -367,12 +372,21 @@ class SftpClient:
     def _transmit(self, data: bytes) -> None:
         try:
             self._channel.settimeout(self.request_timeout_s)
-            self._channel.sendall(data)
+            self._send_all(memoryview(data))
         except TimeoutError as error:
             raise self._silent() from error
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise self._broken(f"the connection was lost: {wire.shown_text(str(error))}") from error
         self.used_at_s = time.monotonic()
+
+    def _send_all(self, data: memoryview) -> None:
+        """Send in pieces of an SSH packet; `Channel.sendall` copies the whole rest for every one."""
+        at = 0
+        while at < len(data):
+            sent = self._channel.send(bytes(data[at : at + _SEND_BYTES]))
+            if not sent:
+                raise EOFError("the channel is closed")
+            at += sent
 
     def _require_pace(self, started_s: float, done: int, rate_min_per_s: int) -> None:
         """Give up a stream of answers that is far behind the slowest that makes sense."""

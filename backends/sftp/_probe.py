@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
+from backends.sftp._content import Content
 from backends.sftp._resolve import Confinement
 from backends.sftp._stage import Staging, discard, stage
 
@@ -34,7 +35,7 @@ def probe_server(client: SftpClient, root: Confinement, *, check: Callable[[], N
     second = f"{staging.box}/second"
     started_s = time.time()
     try:
-        staged = stage(client, staging, b"probe", replaced=None, root=root, shown=".")
+        staged = stage(client, staging, Content.of_bytes(b"probe"), replaced=None, root=root, shown=".")
         middle_s = (started_s + time.time()) / 2
         check()
         has_link = client.has_hardlink and _works(client, wire.hardlink(staging.path, second))

@@ -10,6 +10,7 @@ from backends._workers import CallCancelled, WorkerCall
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
 from backends.sftp._connection import ConnectError, ConnectionLost
+from backends.sftp._content import Content
 from backends.sftp._errors import Fenced
 from backends.sftp._leftovers import Sweeper
 from backends.sftp._lock import HeldLock, acquire, lock_box
@@ -18,7 +19,6 @@ from backends.sftp._read import digest_of, no_regular_file
 from backends.sftp._resolve import Confinement, Names, absolute, observe
 from backends.sftp._stage import Staged, Staging, discard, stage
 from backends.sftp._wire import StatusCode, StatusError
-from fs_core.digest import content_digest
 from fs_core.errors import FsError, OutcomeUnknown, Reason, StaleVersion, Unavailable, Unsupported
 from fs_core.types import Always, FileKind, IfAbsent, IfVersion, Note, NoteKind, Version, WriteCondition, WriteReceipt
 
@@ -38,7 +38,7 @@ class Publication:
     target: Names
     root: Confinement
     shown: str
-    data: bytes
+    content: Content
     condition: WriteCondition
     lease_s: float
 
@@ -58,7 +58,7 @@ def write_file(pool: ConnectionPool, sweeper: Sweeper, publication: Publication,
     for _ in range(_ATTEMPTS_MAX):
         write = _Write(publication, sweeper, call)
         try:
-            with pool.lease(call, winds_down=len(publication.data) < _CUT_SIZE_BYTES_MIN) as client:
+            with pool.lease(call, winds_down=publication.content.size_bytes < _CUT_SIZE_BYTES_MIN) as client:
                 return write.run(client)
         except _AppearedMeanwhile:
             continue
@@ -117,7 +117,7 @@ class _Write:
         staged = stage(
             client,
             self._staging,
-            publication.data,
+            publication.content,
             replaced=found,
             root=publication.root,
             shown=publication.shown,
@@ -152,7 +152,7 @@ class _Write:
             raise Unsupported(reason, path=publication.shown, operation="write")
 
     def _describe(self, staged: Staged, *, is_new: bool) -> WriteReceipt:
-        version = Version(staged.attributes.token, content_digest(self._publication.data), settled=False)
+        version = Version(staged.attributes.token, self._publication.content.digest(), settled=False)
         made = [self._publication.root.shown(names) for names in self._staging.parents_made]
         notes = (Note(NoteKind.PARENTS_CREATED, ", ".join(made)),) if made else ()
         self._now_s = staged.attributes.mtime_s

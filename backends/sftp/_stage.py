@@ -6,6 +6,7 @@ from typing import Final
 
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
+from backends.sftp._content import Content
 from backends.sftp._resolve import Confinement, Names, absolute
 from backends.sftp._wire import OpenFlag, StatusCode, StatusError
 from fs_core.errors import IoFault, NoSpace, NotFound, Reason
@@ -56,13 +57,13 @@ class Staged:
 def stage(
     client: SftpClient,
     staging: Staging,
-    data: bytes,
+    content: Content,
     *,
     replaced: wire.Attributes | None,
     root: Confinement,
     shown: str,
 ) -> Staged:
-    """Upload `data`, with the mode and, where permitted, the owner of the file that it will replace.
+    """Upload `content`, with the mode and, where permitted, the owner of the file that it will replace.
 
     Every write's status, the flush and the size on the server are checked.
 
@@ -80,18 +81,18 @@ def stage(
     if mode is not None:
         then.insert(0, wire.set_mode_by_handle(handle, mode))
     try:
-        replies = client.upload(handle, data, then=tuple(then))
+        replies = client.upload(handle, content, then=tuple(then))
         *before, looked, closed = replies
         wire.raise_for_status(closed)
         if client.has_fsync:
             wire.raise_for_status(before[-1])
         attributes = wire.attributes_of(looked)
     except StatusError as error:
-        raise _explained(client, staging, error, size_bytes=len(data), shown=shown) from error
+        raise _explained(client, staging, error, size_bytes=content.size_bytes, shown=shown) from error
     client.clock.learn(attributes.mtime_s)
-    if attributes.size_bytes != len(data):
-        reason = f"only {attributes.size_bytes} of {len(data)} bytes arrived on the server"
-        failure = _full(client, staging, size_bytes=len(data), shown=shown)
+    if attributes.size_bytes != content.size_bytes:
+        reason = f"only {attributes.size_bytes} of {content.size_bytes} bytes arrived on the server"
+        failure = _full(client, staging, size_bytes=content.size_bytes, shown=shown)
         raise failure or IoFault(reason, path=shown, operation="write")
     mode_refusal = None if mode is None else wire.status_of(before[0])
     return _keep_owner(client, staging, attributes, replaced, mode_refusal=mode_refusal)

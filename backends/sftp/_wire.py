@@ -186,10 +186,11 @@ class NamedAttributes:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request without its number."""
+    """One request without its number. `data` is what it carries behind its other fields, wherever that is."""
 
     kind: Kind
     body: bytes
+    data: bytes | memoryview = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def _path(path: str) -> bytes:
 
 def frame(request: Request, number: int) -> bytes:
     """Return the packet of `request`."""
-    return struct.pack(">IBI", 5 + len(request.body), request.kind, number) + request.body
+    size = 5 + len(request.body) + len(request.data)
+    return b"".join((struct.pack(">IBI", size, request.kind, number), request.body, request.data))
 
 
 def open_file(path: str, *flags: OpenFlag, permissions: int | None = None) -> Request:
@@ -235,7 +237,7 @@ def read(handle: bytes, offset: int, length: int) -> Request:
 
 def write(handle: bytes, offset: int, data: bytes | memoryview) -> Request:
     """Write `data`."""
-    return Request(Kind.WRITE, b"".join((_string(handle), struct.pack(">QI", offset, len(data)), data)))
+    return Request(Kind.WRITE, _string(handle) + struct.pack(">QI", offset, len(data)), data)
 
 
 def lstat(path: str) -> Request:

@@ -24,6 +24,7 @@ from backends.options import SftpOptions
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
 from backends.sftp._config import Address, find_route
+from backends.sftp._content import Content
 from backends.sftp._errors import store_errors
 from backends.sftp._leftovers import Sweeper
 from backends.sftp._pool import ConnectionPool
@@ -147,9 +148,7 @@ class PooledSFTPFileSystem(AbstractFileSystem):
 
         def work(client: SftpClient) -> bytes:
             real = absolute(resolve_names(client, self._root, split(stripped), shown=stripped))
-            return read_snapshot(
-                client, real, root=self._root, shown=stripped, offset=offset, limit=limit, pinned=None
-            ).data
+            return read_snapshot(client, real, root=self._root, shown=stripped, offset=offset, limit=limit).data
 
         return self._run(stripped, "read", work)
 
@@ -161,7 +160,8 @@ class PooledSFTPFileSystem(AbstractFileSystem):
         with _os_errors(stripped), store_errors(stripped, "write", call=call):
             with self._pool.lease() as client:
                 target = resolve_names(client, self._root, split(stripped), shown=stripped)
-            publication = Publication(target, self._root, stripped, bytes(value), condition, self._lease_s)
+            content = Content.of_bytes(bytes(value))
+            publication = Publication(target, self._root, stripped, content, condition, self._lease_s)
             write_file(self._pool, self._sweeper, publication, call)
 
     def _open(
