@@ -1,33 +1,42 @@
-"""`renameat2`, which Python does not offer: rename without replacing, and exchange of two names."""
+"""What Python does not offer of Linux: rename without replacing, exchange of two names, a flush that is only begun."""
 
 import ctypes
 import errno
 import os
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["exchange", "rename_no_replace"]
+__all__ = ["begin_flush", "exchange", "rename_no_replace"]
 
 # linux/fs.h
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
+_SYNC_FILE_RANGE_WRITE: Final = 2
 
 _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
-def _load() -> Callable[[int, bytes, int, bytes, int], int] | None:
+def _load(name: str, *arguments: type[Any]) -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc 2.28, musl 1.2.6
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is None:
         return None
-    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.argtypes = arguments
     function.restype = ctypes.c_int
     return function
 
 
-_renameat2 = _load()
+# glibc 2.28, musl 1.2.6
+_renameat2 = _load("renameat2", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+_sync_file_range = _load("sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+
+
+def begin_flush(fd: int, offset: int, size_bytes: int) -> None:
+    """Have the disk begin with what was written, where the kernel can; whether that works is told by `fsync` alone."""
+    if _sync_file_range is not None:
+        _sync_file_range(fd, offset, size_bytes, _SYNC_FILE_RANGE_WRITE)
 
 
 def rename_no_replace(directory: int, old: str, new: str) -> bool:

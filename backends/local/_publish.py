@@ -4,21 +4,23 @@ import errno
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from backends._workers import WorkerCall
+from backends.local._content import overwrite, reserve
 from backends.local._kernel import exchange, rename_no_replace
 from backends.local._lock import ProcessLocks, file_key, take_flock
 from backends.local._metadata import keep_metadata
 from backends.local._staging import DirectoryGone, Staged, Sweeper, staged
-from backends.local._tree import Names, Tree, open_regular, regular_or_refuse, sync_directory
+from backends.local._tree import Names, Tree, opened_regular, regular_or_refuse, sync_directory
 from backends.local._version import content_identity, digest_of, has_size_of, version_of
-from fs_core.digest import content_digest
 from fs_core.errors import NotFound, OutcomeUnknown, PermissionDenied, Reason, StaleVersion, Unsupported
+from fs_core.splice import Splice
 from fs_core.types import (
     Always,
+    Digest,
     IfAbsent,
     IfVersion,
     Note,
@@ -68,16 +70,16 @@ class Publisher:
         self._sweeper = Sweeper(locks)
 
     def write(
-        self, names: Names, data: bytes, condition: WriteCondition, *, call: WorkerCall, path: str
+        self, names: Names, content: Splice, condition: WriteCondition, *, call: WorkerCall, path: str
     ) -> WriteReceipt:
-        """Publish `data` at `names` if `condition` holds, under the lock of that file; the caller maps `OSError`."""
+        """Publish `content` at `names` if `condition` holds, under the lock of that file; the caller maps `OSError`."""
         for _ in range(_ATTEMPTS_MAX):
             with suppress(DirectoryGone):
-                return self._write(names, data, condition, call=call, path=path)
+                return self._write(names, content, condition, call=call, path=path)
         raise NotFound("its directory is removed again and again by someone else", path=path, operation="write")
 
     def _write(
-        self, names: Names, data: bytes, condition: WriteCondition, *, call: WorkerCall, path: str
+        self, names: Names, content: Splice, condition: WriteCondition, *, call: WorkerCall, path: str
     ) -> WriteReceipt:
         point = self._locks.meeting_point(path=path)
         with (
@@ -88,12 +90,13 @@ class Publisher:
             one = _Write(parent.fd, names[-1], path, call, lock_timeout_s=self._lock_timeout_s, fsync=self._fsync)
             old = one.verified_old(condition)
             with staged(parent.fd, is_new=old is None, bucket=bucket, meeting_point=point) as file:
-                file.fill(data, call=call)
+                file.fill(content, call=call, is_flushed=self._fsync)
+                digest = content.digest()
                 old, notes = self._made_ready(one, file, old, condition)
                 before = os.fstat(file.fd)
                 call.commit()
-                in_place = one.publish(file, data, old, condition)
-                version = in_place or _published_version(file, before, data)
+                in_place = one.publish(file, content, old, condition)
+                version = version_of(in_place, digest=digest) if in_place else _published_version(file, before, digest)
             unsynced = parent.sync() if self._fsync else None
         if in_place is not None:
             notes = (Note(NoteKind.WRITTEN_IN_PLACE, "the file cannot be replaced in one step; it was overwritten"),)
@@ -161,14 +164,10 @@ class _Write:
             return _Old(status, is_settled=True)
         if expected.digest is None or not has_size_of(status, expected):
             raise self._stale(Reason.CHANGED)
-        fd = open_regular(self._directory, self._name, path=self._path, operation="write")
-        try:
-            before = os.fstat(fd)
+        with opened_regular(self._directory, self._name, path=self._path, operation="write") as (fd, before):
             is_settled = version_of(before).settled
             digest = digest_of(fd, on_piece=self._call.check)
             is_stable = content_identity(before) == content_identity(os.fstat(fd))
-        finally:
-            os.close(fd)
         if digest != expected.digest or not is_stable:
             raise self._stale(Reason.CHANGED)
         return _Old(before, is_settled=is_settled)
@@ -189,22 +188,23 @@ class _Write:
             others = old.status.st_nlink - 1
             detail = f"the file had {others} other hard link{'s' * (others > 1)}, which keep the old content"
             notes.append(Note(NoteKind.HARD_LINK_BROKEN, detail))
-        try:
-            fd = open_regular(self._directory, self._name, path=self._path, operation="write")
-        except PermissionError:
-            lost: tuple[str, ...] = ("extended attributes, as the file is not readable",)
-            os.fchmod(file.fd, old.status.st_mode & 0o7777)
-        else:
+        with ExitStack() as stack:
             try:
+                opened = opened_regular(self._directory, self._name, path=self._path, operation="write")
+                fd, _ = stack.enter_context(opened)
+            except PermissionError:
+                lost: tuple[str, ...] = ("extended attributes, as the file is not readable",)
+                os.fchmod(file.fd, old.status.st_mode & 0o7777)
+            else:
                 lost = keep_metadata(fd, file.fd)
-            finally:
-                os.close(fd)
         if lost:
             notes.append(Note(NoteKind.METADATA_NOT_KEPT, "not kept: " + ", ".join(lost)))
         return tuple(notes)
 
-    def publish(self, file: Staged, data: bytes, old: _Old | None, condition: WriteCondition) -> Version | None:
-        """Make the staged content visible; return the version if it had to be written in place."""
+    def publish(
+        self, file: Staged, content: Splice, old: _Old | None, condition: WriteCondition
+    ) -> os.stat_result | None:
+        """Make the staged content visible; return the status of the file if it had to be written in place."""
         if isinstance(condition, IfAbsent) or (old is None and isinstance(condition, Always)):
             try:
                 self._create(file)
@@ -218,7 +218,7 @@ class _Write:
         except OSError as error:
             if error.errno not in _IN_PLACE:
                 raise
-            return self._overwrite(data, condition)
+            return self._overwrite(content, condition)
         return None
 
     @contextmanager
@@ -298,11 +298,8 @@ class _Write:
         """Tell whether a file has the expected content; a version without a digest names none."""
         if expected.digest is None:
             return True
-        fd = open_regular(self._directory, name, path=self._path, operation="write")
-        try:
+        with opened_regular(self._directory, name, path=self._path, operation="write") as (fd, _):
             return digest_of(fd, on_piece=self._call.check) == expected.digest
-        finally:
-            os.close(fd)
 
     def _put_back(self, file: Staged, published: _Identity) -> None:
         """Give the name back to the foreign file, durably before ours is removed.
@@ -344,54 +341,34 @@ class _Write:
     def _identity_of(self, name: str) -> _Identity:
         return content_identity(os.stat(name, dir_fd=self._directory, follow_symlinks=False))
 
-    def _overwrite(self, data: bytes, condition: WriteCondition) -> Version:
+    def _overwrite(self, content: Splice, condition: WriteCondition) -> os.stat_result:
         """Write in place, for a name that cannot be renamed over, such as a bind mount; not atomic."""
-        fd = open_regular(self._directory, self._name, path=self._path, operation="write", flags=os.O_RDWR)
-        try:
-            # Here several names lead to one file, so the lock of the name is not enough.
-            take_flock(fd, timeout_s=self._lock_timeout_s, call=self._call, path=self._path)
-            self.verified_old(condition)
-            _reserve(fd, len(data))
+        opened = opened_regular(self._directory, self._name, path=self._path, operation="write", flags=os.O_RDWR)
+        with opened as (fd, _):
             try:
-                return _overwritten(fd, data)
-            except OSError as error:
-                reason = (
-                    f"the file cannot be replaced in one step, and overwriting it failed ({error.strerror}); "
-                    "it may hold a part of the new content: read it"
-                )
-                raise OutcomeUnknown(reason, path=self._path, operation="write") from error
-        finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-            os.close(fd)
+                # Here several names lead to one file, so the lock of the name is not enough.
+                take_flock(fd, timeout_s=self._lock_timeout_s, call=self._call, path=self._path)
+                self.verified_old(condition)
+                reserve(fd, content.size_bytes)
+                return self._overwritten(fd, content)
+            finally:
+                fcntl.flock(fd, fcntl.LOCK_UN)
+
+    def _overwritten(self, fd: int, content: Splice) -> os.stat_result:
+        try:
+            return overwrite(fd, content)
+        except OSError as error:
+            reason = (
+                f"the file cannot be replaced in one step, and overwriting it failed ({error.strerror}); "
+                "it may hold a part of the new content: read it"
+            )
+            raise OutcomeUnknown(reason, path=self._path, operation="write") from error
 
     def _stale(self, reason: Reason) -> StaleVersion:
         return StaleVersion(reason, path=self._path, operation="write")
 
 
-def _reserve(fd: int, size_bytes: int) -> None:
-    """Have the disk refuse a larger content now, while the old one is still whole."""
-    old_bytes = os.fstat(fd).st_size
-    if size_bytes <= old_bytes or not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(fd, old_bytes, size_bytes - old_bytes)
-    except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP}:
-            os.ftruncate(fd, old_bytes)
-            raise
-
-
-def _overwritten(fd: int, data: bytes) -> Version:
-    """Overwrite a file and flush it; return its version."""
-    view, position = memoryview(data), 0
-    while position < len(data):
-        position += os.pwrite(fd, view[position:], position)
-    os.ftruncate(fd, len(data))
-    os.fsync(fd)
-    return version_of(os.fstat(fd), digest=content_digest(data))
-
-
-def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Version:
+def _published_version(file: Staged, before: os.stat_result, digest: Digest) -> Version:
     """Return the version of the published file; publishing itself moves only its change time.
 
     A fault of looking at it must not hide that it is published; its digest then tells the content until it is read.
@@ -402,5 +379,5 @@ def _published_version(file: Staged, before: os.stat_result, data: bytes) -> Ver
         after = before
     if content_identity(after) != content_identity(before):
         # A foreign writer changed the new file in place at once: our digest with its time stamps would hide that.
-        return version_of(before, digest=content_digest(data))
-    return version_of(after, digest=content_digest(data))
+        return version_of(before, digest=digest)
+    return version_of(after, digest=digest)

@@ -14,12 +14,15 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
 from backends._workers import WorkerCall
+from backends.local._content import written
+from backends.local._kernel import begin_flush
 from backends.local._lock import BUCKETS, ProcessLocks
 from fs_core.paths import is_staged_name, staged_name
+from fs_core.splice import Splice
 
 __all__ = ["DirectoryGone", "Staged", "Sweeper", "staged"]
 
-_WRITE_BYTES: Final = 4 << 20
+_FLUSH_BYTES: Final = 8 << 20
 _NEW_FILE_MODE: Final = 0o666  # less the umask, which the kernel applies
 _PRIVATE_MODE: Final = 0o600
 _SWEEP_AGAIN_S: Final = 5.0
@@ -50,12 +53,17 @@ class Staged:
         self.name, self.fd = _create(directory, mode, bucket, meeting_point)
         self._is_kept = False
 
-    def fill(self, data: bytes, *, call: WorkerCall) -> None:
-        """Write all of `data`, or raise when the caller gives up or the disk does."""
-        view = memoryview(data)
-        while view:
+    def fill(self, content: Splice, *, call: WorkerCall, is_flushed: bool) -> None:
+        """Write all of `content`, or raise when the caller gives up or the disk does.
+
+        If it `is_flushed` afterwards, the disk begins with that while the rest is written.
+        """
+        begun = 0
+        for position in written(self.fd, content):
             call.check()
-            view = view[os.write(self.fd, view[:_WRITE_BYTES]) :]
+            if is_flushed and position - begun >= _FLUSH_BYTES:
+                begin_flush(self.fd, begun, position - begun)
+                begun = position
 
     def is_published(self) -> bool:
         """Whether the file stands under another name than this, in its place or beside it."""

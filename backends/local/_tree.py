@@ -12,11 +12,11 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
 
-__all__ = ["MadeParent", "Names", "Tree", "open_regular", "regular_or_refuse", "sync_directory"]
+__all__ = ["MadeParent", "Names", "Opened", "Tree", "opened_regular", "regular_or_refuse", "sync_directory"]
 
 Names = tuple[str, ...]
 
@@ -24,6 +24,13 @@ LINKS_FOLLOWED_MAX: Final = 40
 NAME_BYTES_MAX: Final = 255  # NAME_MAX of Linux and of every common file system
 _DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WALK: Final = _DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)  # needs only search permission, where the kernel can
+
+
+class Opened(NamedTuple):
+    """An open file and its status, taken right after it was opened."""
+
+    fd: int
+    status: os.stat_result
 
 
 class Tree:
@@ -262,7 +269,10 @@ def _replaced_by_link(*, path: str, operation: Operation) -> SandboxDenied:
     return SandboxDenied("was replaced by a symbolic link while it was opened", path=path, operation=operation)
 
 
-def open_regular(parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY) -> int:
+@contextmanager
+def opened_regular(
+    parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY
+) -> Generator[Opened]:
     """Open a regular file in the directory `parent`, never blocking on a FIFO or device and never following a link."""
     # Looked at before it is opened, since opening a device can have effects; and again on the descriptor.
     regular_or_refuse(os.stat(name, dir_fd=parent, follow_symlinks=False), path=path, operation=operation)
@@ -273,8 +283,8 @@ def open_regular(parent: int, name: str, *, path: str, operation: Operation, fla
             raise _replaced_by_link(path=path, operation=operation) from error
         raise
     try:
-        regular_or_refuse(os.fstat(fd), path=path, operation=operation)
-    except BaseException:
+        status = os.fstat(fd)
+        regular_or_refuse(status, path=path, operation=operation)
+        yield Opened(fd, status)
+    finally:
         os.close(fd)
-        raise
-    return fd

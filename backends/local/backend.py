@@ -2,27 +2,29 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from backends._workers import WorkerCall, Workers
 from backends.local._errors import mapped_errors
 from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
-from backends.local._tree import Names, Tree, open_regular
-from backends.local._version import CHUNK_BYTES, content_identity, version_of
+from backends.local._reading import read_part, read_whole, scan
+from backends.local._tree import Names, Opened, Tree, opened_regular
+from backends.local._version import version_of
 from backends.options import LocalOptions
 from fs_core.cancellation import to_the_end
-from fs_core.digest import ContentHasher, content_digest
-from fs_core.errors import NotDirectory, NotRegularFile, Reason, StaleVersion, TooLarge, Unavailable
+from fs_core.errors import NotDirectory, NotRegularFile, Reason, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display, is_staged_name
 from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
+from fs_core.splice import Replacement, Splice
 from fs_core.types import (
     Entry,
     FileInfo,
     FileKind,
+    IfVersion,
     Listing,
     Snapshot,
     Target,
@@ -34,7 +36,8 @@ from fs_core.types import (
 
 __all__ = ["LocalBackend", "open_local"]
 
-UNSIZED_BYTES_MAX: Final = 64 << 20
+T = TypeVar("T")
+
 CLOSE_TIMEOUT_S: Final = 10.0
 _KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 
@@ -77,6 +80,7 @@ class LocalBackend(Backend):
         self._publisher = Publisher(tree, locks=self._locks, lock_timeout_s=options.lock_timeout_s, fsync=options.fsync)
         given = str(path.absolute()).rstrip("/")
         real = str(tree.real).rstrip("/")
+        self._below = f"{real}/"
         self._root = Root(url=str(tree.real), prefixes=tuple(dict.fromkeys((given, real))))
         self._is_closed = False
 
@@ -101,7 +105,8 @@ class LocalBackend(Backend):
                 return self._opened(shown).locate(path.names, path=shown)
 
         names = await self._workers.run(work)
-        return Target(key=TargetKey(str(self._tree.real.joinpath(*names))), display_path=display(names))
+        key = self._below + "/".join(names) if names else self._root.url
+        return Target(key=TargetKey(key), display_path=display(names))
 
     async def stat(self, target: Target) -> FileInfo | None:
         """Return what is there now, without following a link."""
@@ -118,31 +123,23 @@ class LocalBackend(Backend):
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot:
         """Return a range through one descriptor, with the version that held before and after."""
-        names = self._names(target)
 
-        def work(call: WorkerCall) -> Snapshot:
-            fd = self._open(target, names)
-            try:
-                with mapped_errors(target.display_path, "read"):
-                    return _read(fd, target, offset=offset, limit=limit, pinned=pinned, call=call)
-            finally:
-                os.close(fd)
+        def work(opened: Opened, call: WorkerCall) -> Snapshot:
+            return read_part(opened, target, offset=offset, limit=limit, pinned=pinned, call=call)
 
-        return await self._workers.run(work)
+        return await self._run_opened(target, work)
+
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        """Return the whole file, held once; its size is looked at before it is read."""
+
+        def work(opened: Opened, call: WorkerCall) -> Snapshot:
+            return read_whole(opened, target, size_bytes_max=size_bytes_max, call=call)
+
+        return await self._run_opened(target, work)
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
-        """Feed the file through one descriptor, in one thread hop."""
-        names = self._names(target)
-
-        def work(call: WorkerCall) -> Scanned:
-            fd = self._open(target, names)
-            try:
-                with mapped_errors(target.display_path, "read"):
-                    return _scan(fd, target, sink, call)
-            finally:
-                os.close(fd)
-
-        return await self._workers.run(work)
+        """Feed the file through one descriptor and two buffers, in one thread hop."""
+        return await self._run_opened(target, lambda opened, call: scan(opened, target, sink, call))
 
     async def list(self, target: Target, *, limit: int) -> Listing:
         """Return the entries of a directory."""
@@ -157,19 +154,12 @@ class LocalBackend(Backend):
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Stage beside the target, verify under the shared lock, publish with one rename."""
-        names = self._names(target)
-        if not names:
-            raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation="write")
-        if len(data) > self._options.write_size_bytes_max:
-            reason = f"{len(data)} bytes; at most {self._options.write_size_bytes_max} are written"
-            raise TooLarge(reason, path=target.display_path, operation="write")
+        whole = Splice(before=b"", replacements=(Replacement(0, 0, data),))
+        return await self._publish(target, whole, condition)
 
-        def work(call: WorkerCall) -> WriteReceipt:
-            self._opened(target.display_path)
-            with mapped_errors(target.display_path, "write"):
-                return self._publisher.write(names, data, condition, call=call, path=target.display_path)
-
-        return await self._workers.run(work)
+    async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:
+        """As `write`; the new content is never held as a whole."""
+        return await self._publish(target, splice, condition)
 
     async def probe(self) -> LocalProbe:
         """Try on two scratch files what this directory can do; they are removed again."""
@@ -189,23 +179,50 @@ class LocalBackend(Backend):
         await self._workers.drained(timeout_s=CLOSE_TIMEOUT_S)
         self._tree.close()
 
+    async def _publish(self, target: Target, content: Splice, condition: WriteCondition) -> WriteReceipt:
+        names = self._names(target)
+        if not names:
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation="write")
+        if content.size_bytes > self._options.write_size_bytes_max:
+            reason = f"{content.size_bytes} bytes; at most {self._options.write_size_bytes_max} are written"
+            raise TooLarge(reason, path=target.display_path, operation="write")
+
+        def work(call: WorkerCall) -> WriteReceipt:
+            self._opened(target.display_path)
+            with mapped_errors(target.display_path, "write"):
+                return self._publisher.write(names, content, condition, call=call, path=target.display_path)
+
+        return await self._workers.run(work)
+
+    async def _run_opened(self, target: Target, work: Callable[[Opened, WorkerCall], T]) -> T:
+        """Run `work` on the opened file, in one thread hop."""
+        names, path = self._names(target), target.display_path
+        if not names:
+            raise NotRegularFile(Reason.IS_DIRECTORY, path=path, operation="read")
+
+        def run(call: WorkerCall) -> T:
+            call.check()
+            with (
+                mapped_errors(path, "read"),
+                self._opened(path).parent(names, path=path, operation="read") as parent,
+                opened_regular(parent, names[-1], path=path, operation="read") as opened,
+            ):
+                return work(opened, call)
+
+        return await self._workers.run(run)
+
     def _opened(self, shown: str) -> Tree:
         if self._is_closed:
             raise Unavailable("the workspace is closed", path=shown, operation="open")
         return self._tree
 
     def _names(self, target: Target) -> Names:
-        return Path(target.key).relative_to(self._tree.real).parts
-
-    def _open(self, target: Target, names: Names) -> int:
-        path = target.display_path
-        if not names:
-            raise NotRegularFile(Reason.IS_DIRECTORY, path=path, operation="read")
-        with (
-            mapped_errors(path, "read"),
-            self._opened(path).parent(names, path=path, operation="read") as parent,
-        ):
-            return open_regular(parent, names[-1], path=path, operation="read")
+        if target.key == self._root.url:
+            return ()
+        below = target.key.removeprefix(self._below)
+        if below == target.key:
+            raise ValueError(f"no target of this workspace: {target.key}")
+        return tuple(below.split("/"))
 
     def _stat(self, target: Target, names: Names) -> FileInfo | None:
         tree = self._opened(target.display_path)
@@ -247,60 +264,3 @@ def _entry(entry: "os.DirEntry[str]") -> Entry:
     # The size of what a link leads to is told by a stat of that, if it is inside the root.
     size = status.st_size if kind is FileKind.FILE and not entry.is_symlink() else None
     return Entry(name, kind, size_bytes=size, addressable=addressable)
-
-
-def _read(
-    fd: int, target: Target, *, offset: int, limit: int | None, pinned: Version | None, call: WorkerCall
-) -> Snapshot:
-    status = os.fstat(fd)
-    version = version_of(status)
-    if pinned is not None and pinned != version:
-        raise _changed(target)
-    size = status.st_size or sum(len(piece) for piece in _unsized_pieces(fd, target, call))
-    end = size if limit is None else min(size, offset + limit)
-    data = b"".join(_pieces(fd, offset, end, call))
-    if len(data) != max(0, end - offset) or content_identity(os.fstat(fd)) != content_identity(status):
-        raise _changed(target)
-    if offset == 0 and end == size:
-        version = version_of(status, digest=content_digest(data))
-    return Snapshot(data=data, offset=offset, size_bytes=size, version=version)
-
-
-def _unsized_pieces(fd: int, target: Target, call: WorkerCall) -> Iterator[bytes]:
-    """Yield a file that claims to be empty; those of /proc are not, and some of them never end."""
-    size = 0
-    for piece in _pieces(fd, 0, None, call):
-        size += len(piece)
-        if size > UNSIZED_BYTES_MAX:
-            reason = f"tells no size and has more than {UNSIZED_BYTES_MAX} bytes"
-            raise TooLarge(reason, path=target.display_path, operation="read")
-        yield piece
-
-
-def _pieces(fd: int, start: int, end: int | None, call: WorkerCall) -> Iterator[bytes]:
-    position = start
-    while end is None or position < end:
-        call.check()
-        piece = os.pread(fd, CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - position), position)
-        if not piece:
-            return
-        yield piece
-        position += len(piece)
-
-
-def _scan(fd: int, target: Target, sink: Sink, call: WorkerCall) -> Scanned:
-    status = os.fstat(fd)
-    hasher = ContentHasher()
-    size = 0
-    is_sized = status.st_size > 0
-    for piece in _pieces(fd, 0, status.st_size, call) if is_sized else _unsized_pieces(fd, target, call):
-        hasher.update(piece)
-        sink(piece)
-        size += len(piece)
-    if content_identity(os.fstat(fd)) != content_identity(status):
-        raise _changed(target)
-    return Scanned(size_bytes=size, version=version_of(status, digest=hasher.digest()))
-
-
-def _changed(target: Target) -> StaleVersion:
-    return StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)

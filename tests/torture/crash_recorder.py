@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import pytest
 
-from backends.local import _kernel, _lock, _metadata, _publish, _staging, _tree, _version
+from backends.local import _content, _kernel, _lock, _metadata, _publish, _staging, _tree, _version
 from tests.torture.crash_model import Acknowledged, Disk, Entries, File, Grow, Node, Op, Page, SetMode, Sync, Truncate
 
 __all__ = ["Fault", "Recorder"]
 
 _PAGE_BYTES: Final = 4  # small, so that few bytes make many pages
 _RENAME_EXCHANGE: Final = 2  # linux/fs.h
-_MODULES: Final = (_lock, _metadata, _publish, _staging, _tree, _version)
+_MODULES: Final = (_content, _lock, _metadata, _publish, _staging, _tree, _version)
 _READING: Final = frozenset({"access", "dup", "fstat", "getxattr", "listxattr", "open", "pread", "scandir", "stat"})
 _WRITING: Final = frozenset({
     "fchmod", "fchown", "fsync", "ftruncate", "link", "mkdir", "posix_fallocate", "pwrite", "replace", "rmdir",

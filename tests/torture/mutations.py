@@ -45,8 +45,8 @@ def _local_without_guard() -> None:
         time.sleep(_PAUSE_S)
         return verified_old(self, unguarded(condition))
 
-    def publish_over_any(self: Any, file: Any, data: bytes, old: Any, condition: Any) -> Any:
-        return publish(self, file, data, old, unguarded(condition))
+    def publish_over_any(self: Any, file: Any, content: Any, old: Any, condition: Any) -> Any:
+        return publish(self, file, content, old, unguarded(condition))
 
     _replace(_Write, "verified_old", verified_old_of_any)
     _replace(_Write, "publish", publish_over_any)
@@ -66,9 +66,9 @@ def _local_without_lock() -> None:
     def hold_if_free(self: Any, bucket: int) -> Generator[bool]:
         yield False
 
-    def publish_late(self: Any, file: Any, data: bytes, old: Any, condition: Any) -> Any:
+    def publish_late(self: Any, file: Any, content: Any, old: Any, condition: Any) -> Any:
         time.sleep(_PAUSE_S)
-        return publish(self, file, data, old, condition)
+        return publish(self, file, content, old, condition)
 
     def is_displaced_looked_at_late(self: Any, file: Any, old: Any, expected: Any) -> bool:
         time.sleep(_PAUSE_S)
@@ -83,7 +83,8 @@ def _local_without_lock() -> None:
 def _local_in_place() -> None:
     from backends.local._publish import _Write
 
-    def publish(self: Any, file: Any, data: bytes, old: Any, condition: Any) -> None:
+    def publish(self: Any, file: Any, content: Any, old: Any, condition: Any) -> None:
+        data = content.joined()
         fd = os.open(self._name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=self._directory)
         try:
             os.write(fd, data[: len(data) // 2])

@@ -295,7 +295,7 @@ async def test_made_directories_are_removed_where_they_were_made(
         raise OSError(errno.ENOSPC, "full")
 
     target = await target_of(backend, "a/b/f")
-    monkeypatch.setattr("backends.local._staging.os.write", swap_and_fail)
+    monkeypatch.setattr("backends.local._content.os.write", swap_and_fail)
     with pytest.raises(NoSpace):
         await backend.write(target, b"x", condition=IfAbsent())
     assert names(outside) == ["b"]
@@ -342,7 +342,7 @@ async def test_a_failing_disk_leaves_the_old_file_and_no_residue(
     def full(fd: int, data: object) -> int:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("backends.local._staging.os.write", full)
+    monkeypatch.setattr("backends.local._content.os.write", full)
     for path in ("a.txt", "new/deep/b.txt"):
         with pytest.raises(expected):
             await backend.write(await target_of(backend, path), b"x" * 100, condition=Always())
@@ -356,7 +356,7 @@ async def test_a_short_write_is_continued(backend: LocalBackend, root: Path, mon
     def short(fd: int, data: memoryview) -> int:
         return original(fd, data[:7])
 
-    monkeypatch.setattr("backends.local._staging.os.write", short)
+    monkeypatch.setattr("backends.local._content.os.write", short)
     await backend.write(await target_of(backend, "a.txt"), b"x" * 100, condition=IfAbsent())
     assert (root / "a.txt").read_bytes() == b"x" * 100
 
@@ -591,7 +591,7 @@ async def test_files_of_proc_are_read_whole_though_they_claim_to_be_empty() -> N
 
 
 async def test_a_file_without_size_and_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backends.local.backend.UNSIZED_BYTES_MAX", 1 << 20)
+    monkeypatch.setattr("backends.local._reading.UNSIZED_BYTES_MAX", 1 << 20)
     backend = await open_local(Path("/proc/self"), LocalOptions())
     try:
         target = await target_of(backend, "pagemap")

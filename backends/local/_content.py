@@ -1,0 +1,66 @@
+"""A new content on its way into an open file."""
+
+import errno
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from fs_core.splice import Splice
+
+__all__ = ["overwrite", "reserve", "written"]
+
+_WRITE_BYTES: Final = 4 << 20
+_JOINED_BYTES: Final = 256 << 10
+"""Pieces are joined up to this, so that many small replacements do not make as many writes."""
+
+
+def written(fd: int, content: Splice) -> Iterator[int]:
+    """Write `content` where a descriptor stands; before each step and at the end give how much is written."""
+    position = 0
+    yield position
+    for batch in _batches(content):
+        view = memoryview(batch)
+        while view:
+            count = os.write(fd, view[:_WRITE_BYTES])
+            view = view[count:]
+            position += count
+            yield position
+
+
+def reserve(fd: int, size_bytes: int) -> None:
+    """Have the disk refuse a larger content now, while the old one is still whole."""
+    old_bytes = os.fstat(fd).st_size
+    if size_bytes <= old_bytes or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, old_bytes, size_bytes - old_bytes)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP}:
+            os.ftruncate(fd, old_bytes)
+            raise
+
+
+def overwrite(fd: int, content: Splice) -> os.stat_result:
+    """Overwrite a file that was just opened, flush it and return its status."""
+    for _ in written(fd, content):
+        pass
+    os.ftruncate(fd, content.size_bytes)
+    os.fsync(fd)
+    return os.fstat(fd)
+
+
+def _batches(content: Splice) -> Iterator[bytes | memoryview]:
+    """Yield the pieces in order, small ones joined."""
+    small: list[memoryview] = []
+    size = 0
+    for piece in content.pieces():
+        if len(piece) < _JOINED_BYTES:
+            small.append(piece)
+            size += len(piece)
+        if small and (len(piece) >= _JOINED_BYTES or size >= _JOINED_BYTES):
+            yield b"".join(small)
+            small, size = [], 0
+        if len(piece) >= _JOINED_BYTES:
+            yield piece
+    if small:
+        yield b"".join(small)
