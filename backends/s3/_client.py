@@ -1,38 +1,22 @@
-"""The store's requests, typed and bounded: the only module that touches s3fs and aiobotocore.
-
-s3fs owns credentials, configuration and session. Every request goes through its aiobotocore client, because s3fs'
-own calls drop conditions above one part, tear reads in chunks and answer from caches.
-"""
+"""The store's requests, typed and bounded."""
 
 import base64
 import random
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar, cast
+from io import BytesIO
+from typing import Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-import aiohttp
 import anyio
-import s3fs
-from aiobotocore.httpsession import AIOHTTPSession
-from aiobotocore.session import AioSession
-from botocore.loaders import Loader
 
-from backends._answers import bounded_answers
 from backends.options import S3Options
+from backends.s3._bodies import AskedBody, asked_body
 from backends.s3._errors import Failure, RequestFailed, failure_of
-from backends.s3._objects import (
-    BodyAnswer,
-    BodyStream,
-    ListAnswer,
-    ObjectAnswer,
-    ObjectHead,
-    TagsAnswer,
-    head_of,
-    total_size,
-    unquoted,
-)
+from backends.s3._objects import ListAnswer, ObjectHead, head_of, unquoted
+from backends.s3._session import RawClient, raw_client
 
 __all__ = ["ObjectBytes", "S3Client", "Stored", "backoff_s"]
 
@@ -44,103 +28,12 @@ _TRANSIENT: Final = frozenset({Failure.THROTTLED, Failure.SERVER, Failure.CUT})
 _TRANSFER_RATE_MIN_BYTES_PER_S: Final = 1 << 20
 """A transfer gets, on top of the time limit of a request, the time that this rate needs."""
 
-_LOADER: Final = Loader()
-"""Parsed descriptions of the service, shared by all sessions: half a second of work each time otherwise."""
-
-_CHUNK_BYTES: Final = 1 << 20
-
-_ANSWER_BYTES_MAX: Final = 4 << 20
-"""For listings and errors: a page of 1,000 keys of 1,024 bytes, percent-encoded, has less."""
-
-
-class _RawClient(Protocol):
-    """What is used of aiobotocore's S3 client."""
-
-    @property
-    def meta(self) -> "_Meta": ...
-
-    async def get_object(self, **parameters: object) -> BodyAnswer: ...
-
-    async def head_object(self, **parameters: object) -> ObjectAnswer: ...
-
-    async def put_object(self, **parameters: object) -> ObjectAnswer: ...
-
-    async def delete_object(self, **parameters: object) -> object: ...
-
-    async def list_objects_v2(self, **parameters: object) -> ListAnswer: ...
-
-    async def get_object_tagging(self, **parameters: object) -> TagsAnswer: ...
-
-    async def close(self) -> None: ...
-
-
-class _Meta(Protocol):
-    @property
-    def endpoint_url(self) -> str: ...
-
-
-class _FileSystem(Protocol):
-    """What is used of `s3fs.S3FileSystem`."""
-
-    async def set_session(self) -> _RawClient: ...
-
-
-class _Session(Protocol):
-    """What is used of `AioSession`, which is untyped."""
-
-    def register_component(self, name: str, component: object) -> None: ...
-
-
-class _SessionSource(Protocol):
-    """What is used of `AIOHTTPSession`, which is untyped."""
-
-    async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession: ...
-
-
-class _SingleSendSession(AIOHTTPSession):
-    """An HTTP session that sends a request once, to the store alone, and takes no endless listings.
-
-    aiohttp sends a PUT again when its connection breaks, even after the store has taken it, and then reports the
-    fate of the copy. Sending again is decided in `backends.s3._publish`, after a look. And it would follow a redirect
-    to any host; botocore finds another region of a bucket by itself.
-    """
-
-    async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession:
-        base = cast("_SessionSource", super())
-        session = await base._get_session(proxy_url)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        # These have no public name behind aiobotocore; aiohttp's own test client sets the first in the same way.
-        session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        session._response_class = _BoundedAnswer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        return cast("aiohttp.ClientSession", _NoRedirects(session))
-
-
-class _NoRedirects:
-    """What aiobotocore uses of a session, without the redirects."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def request(self, method: str, **options: Any) -> aiohttp.ClientResponse:  # noqa: ANN401 - aiohttp's own
-        answer = await self._session.request(method, allow_redirects=False, **options)
-        try:
-            for _, value in answer.raw_headers:
-                value.decode()
-        except UnicodeDecodeError as error:
-            # aiobotocore would fail on it too, and leave the connection open.
-            answer.close()
-            raise aiohttp.ClientPayloadError("a header of the answer is no text") from error
-        return answer
-
-
-_BoundedAnswer: Final = bounded_answers(_ANSWER_BYTES_MAX)
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectBytes:
-    """Bytes of an object from `offset` on, and what was said about it with them."""
+    """Bytes of an object, and what was said about it with them."""
 
     data: bytes
-    offset: int
     head: ObjectHead
 
 
@@ -158,7 +51,7 @@ class S3Client:
     Every method raises `RequestFailed` and nothing else.
     """
 
-    def __init__(self, raw: _RawClient, *, bucket: str, options: S3Options) -> None:
+    def __init__(self, raw: RawClient, *, bucket: str, options: S3Options) -> None:
         self._raw = raw
         self._bucket = bucket
         self._timeout_s = options.request_timeout_s
@@ -169,8 +62,7 @@ class S3Client:
         """Prepare a client; the store is not asked yet."""
         try:
             with anyio.fail_after(options.request_timeout_s):
-                files = cast("Callable[..., _FileSystem]", s3fs.S3FileSystem)(**_session_parameters(options))
-                raw = await files.set_session()
+                raw = await raw_client(options)
         except Exception as error:
             raise failure_of(error) from error
         return cls(raw, bucket=bucket, options=options)
@@ -191,49 +83,80 @@ class S3Client:
         host = urlsplit(self._raw.meta.endpoint_url).hostname or ""
         return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
-    async def get(self, key: str, *, offset: int = 0, limit: int | None = None, etag: str | None = None) -> ObjectBytes:
-        """Return up to `limit` bytes (at least 1) from `offset`, of the version `etag` if given."""
+    async def get(
+        self,
+        key: str,
+        *,
+        offset: int = 0,
+        limit: int | None = None,
+        etag: str | None = None,
+        size_bytes_max: int | None = None,
+    ) -> ObjectBytes:
+        """Return up to `limit` bytes (at least 1) from `offset`, of the version `etag` if given.
+
+        Nothing is read of an object that has more than `size_bytes_max`.
+        """
+
+        async def send(scope: anyio.CancelScope) -> ObjectBytes:
+            async with self._answer(key, offset=offset, limit=limit, etag=etag) as body:
+                content = BytesIO()  # gives its bytes away without another copy
+                if size_bytes_max is None or body.head.size_bytes <= size_bytes_max:
+                    scope.deadline += body.transfer_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
+                    await body.receive(content.write)
+            return ObjectBytes(data=content.getvalue(), head=body.head)
+
+        return await self._request(send, attempts=_READ_ATTEMPTS)
+
+    async def feed(
+        self,
+        key: str,
+        sink: Callable[[bytes], None],
+        *,
+        offset: int = 0,
+        limit: int | None = None,
+        etag: str | None = None,
+        on_head: Callable[[ObjectHead], None] | None = None,
+    ) -> None:
+        """Feed what `get` would return to `sink` as it arrives; after a transient fault it goes on where it was.
+
+        All bytes are of one version, that of the first answer. `on_head` is told of each answer before its bytes.
+        """
+        position, version = offset, etag
+
+        def take(piece: bytes) -> None:
+            nonlocal position
+            sink(piece)
+            position += len(piece)
+
+        async def send(scope: anyio.CancelScope) -> None:
+            nonlocal version
+            rest = None if limit is None else offset + limit - position
+            async with self._answer(key, offset=position, limit=rest, etag=version) as body:
+                version = body.head.etag
+                if on_head is not None:
+                    on_head(body.head)
+                scope.deadline += body.transfer_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
+                await body.receive(take)
+
+        await self._request(send, attempts=_READ_ATTEMPTS)
+
+    @asynccontextmanager
+    async def _answer(self, key: str, *, offset: int, limit: int | None, etag: str | None) -> AsyncGenerator[AskedBody]:
+        """Send one GET; its answer is given up at the end of the block."""
         parameters = self._at(key)
         if offset or limit is not None:
             last = "" if limit is None else offset + limit - 1
             parameters["Range"] = f"bytes={offset}-{last}"
         if etag is not None:
             parameters["IfMatch"] = f'"{etag}"'
-
-        async def send(scope: anyio.CancelScope) -> ObjectBytes:
-            answer = await self._raw.get_object(**parameters)
-            body = answer["Body"]
-            try:
-                head = _pinned_head(answer, etag)
-                start, total_bytes = total_size(answer)
-                wanted_bytes = max(0, total_bytes - start)
-                if limit is not None:
-                    # A store that knows no ranges answers from the start.
-                    wanted_bytes = min(wanted_bytes, max(0, offset - start) + limit)
-                scope.deadline += wanted_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
-                data = b"".join([piece async for piece in _pieces(body, wanted_bytes)])
-            finally:
-                body.close()
-            return ObjectBytes(data=data, offset=start, head=head)
-
-        return await self._request(send, attempts=_READ_ATTEMPTS)
-
-    async def feed(self, key: str, sink: Callable[[bytes], None], *, etag: str, size_bytes: int) -> None:
-        """Feed all bytes of the version `etag`, which has `size_bytes`, to `sink`; not tried again."""
-        parameters = {**self._at(key), "IfMatch": f'"{etag}"'}
-
-        async def send(scope: anyio.CancelScope) -> None:
-            answer = await self._raw.get_object(**parameters)
-            scope.deadline += size_bytes / _TRANSFER_RATE_MIN_BYTES_PER_S
-            body = answer["Body"]
-            try:
-                _pinned_head(answer, etag)
-                async for piece in _pieces(body, size_bytes):
-                    sink(piece)
-            finally:
-                body.close()
-
-        await self._request(send, attempts=1)
+        answer = await self._raw.get_object(**parameters)
+        try:
+            body = asked_body(answer, offset=offset, limit=limit)
+            if etag not in {None, body.head.etag}:
+                raise RequestFailed(Failure.PRECONDITION)  # stores ignore `If-Match`
+            yield body
+        finally:
+            answer["Body"].close()
 
     async def head(self, key: str) -> ObjectHead | None:
         """Return what the store says about an object, or `None` when there is none."""
@@ -326,53 +249,6 @@ class S3Client:
         raise RequestFailed(Failure.TIMEOUT)
 
 
-async def _pieces(body: BodyStream, size_bytes: int) -> AsyncGenerator[bytes]:
-    """Yield a body to its end, or to the first piece that goes beyond `size_bytes`."""
-    got = 0
-    while got <= size_bytes and (piece := await body.read(min(_CHUNK_BYTES, size_bytes - got + 1))):
-        got += len(piece)
-        yield piece
-
-
-def _pinned_head(answer: BodyAnswer, etag: str | None) -> ObjectHead:
-    """Return what an answer to GET says; refuse another version than the one asked for, as stores ignore `If-Match`."""
-    head = head_of(answer)
-    if etag not in {None, head.etag}:
-        raise RequestFailed(Failure.PRECONDITION)
-    return head
-
-
 def backoff_s(attempt: int) -> float:
     """Return the pause after the failed attempt number `attempt`, spread so that clients do not come back at once."""
     return _FIRST_PAUSE_S * 4 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, guards nothing
-
-
-def _session_parameters(options: S3Options) -> dict[str, object]:
-    """Return the arguments of `s3fs.S3FileSystem` for `options`."""
-    given = {
-        "endpoint_url": options.endpoint_url,
-        "key": options.access_key_id,
-        "secret": options.secret_access_key.get_secret_value() if options.secret_access_key else None,
-        "token": options.session_token.get_secret_value() if options.session_token else None,
-        "client_kwargs": {"region_name": options.region} if options.region else None,
-    }
-    session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
-    session.register_component("data_loader", _LOADER)
-    fixed: dict[str, object] = {
-        "session": session,
-        "asynchronous": True,
-        "skip_instance_cache": True,
-        "use_listings_cache": False,
-        "config_kwargs": {
-            "connect_timeout": options.connect_timeout_s,
-            "read_timeout": options.request_timeout_s,
-            "max_pool_connections": options.concurrency_max * 2,
-            "retries": {"total_max_attempts": 1, "mode": "standard"},
-            "request_checksum_calculation": "when_required",
-            "response_checksum_validation": "when_required",
-            "s3": {"addressing_style": options.addressing_style},
-            "http_session_cls": _SingleSendSession,
-            "warm_up_loader_caches": True,  # in a thread
-        },
-    }
-    return {name: value for name, value in given.items() if value is not None} | fixed

@@ -47,6 +47,7 @@ class Failure(Enum):
     SERVER = auto()
     NOT_SENT = auto()
     CUT = auto()
+    OTHER_BYTES = auto()
     TIMEOUT = auto()
     CLOSED = auto()
     OTHER = auto()
@@ -203,13 +204,22 @@ _MEANINGS: Final[dict[Failure, tuple[type[FsError], str]]] = {
     Failure.SERVER: (Unavailable, "the store had an internal error; try again later"),
     Failure.NOT_SENT: (Unavailable, "the store cannot be reached; check the endpoint and the network"),
     Failure.CUT: (Unavailable, "the connection to the store broke; try again"),
+    Failure.OTHER_BYTES: (IoFault, "the store sent other bytes than it was asked for; try again"),
     Failure.TIMEOUT: (Unavailable, "the store did not answer in time; try again later"),
     Failure.CLOSED: (Unavailable, "this store has been closed; open it again"),
     Failure.OTHER: (IoFault, "the store answered with an unexpected error"),
 }
 
 _RETRYABLE: Final = frozenset(
-    {Failure.CONFLICT, Failure.THROTTLED, Failure.SERVER, Failure.NOT_SENT, Failure.CUT, Failure.TIMEOUT}
+    {
+        Failure.CONFLICT,
+        Failure.THROTTLED,
+        Failure.SERVER,
+        Failure.NOT_SENT,
+        Failure.CUT,
+        Failure.OTHER_BYTES,
+        Failure.TIMEOUT,
+    }
 )
 
 

@@ -152,7 +152,7 @@ class Writer:
             return False
         hasher = ContentHasher()
         try:
-            await self.client.feed(self.key, hasher.update, etag=found.etag, size_bytes=found.size_bytes)
+            await self.client.feed(self.key, hasher.update, etag=found.etag)
         except RequestFailed as failed:
             if failed.failure in {Failure.PRECONDITION, Failure.MISSING}:
                 return False

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import anyio
 
 from backends.options import S3Options
-from backends.s3._client import ObjectBytes, S3Client
+from backends.s3._client import S3Client
 from backends.s3._errors import Failure, RequestFailed, fs_error
 from backends.s3._keys import Location
 from backends.s3._listing import list_directory
@@ -16,12 +16,12 @@ from backends.s3._lru import Lru
 from backends.s3._objects import ObjectHead, etag_of
 from backends.s3._placement import place_new
 from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
+from backends.s3._scan import ObjectScan
 from backends.s3._writing import Writer
 from fs_core.cancellation import to_the_end
 from fs_core.digest import content_digest
 from fs_core.errors import (
     FsError,
-    IoFault,
     NotDirectory,
     NotFound,
     NotRegularFile,
@@ -31,7 +31,7 @@ from fs_core.errors import (
     TooLarge,
 )
 from fs_core.paths import Root, RootedPath
-from fs_core.protocol import Backend, Capabilities
+from fs_core.protocol import Backend, Capabilities, Scanned, Sink, too_large
 from fs_core.types import FileInfo, FileKind, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
 
 __all__ = ["S3Backend"]
@@ -39,6 +39,9 @@ __all__ = ["S3Backend"]
 _HEADS_REMEMBERED_MAX: Final = 1024
 _READ_ATTEMPTS: Final = 4
 """How often a read starts again because an object grew between the answer that it is too short and a look."""
+
+_PARTS_AHEAD_MAX: Final = 8
+"""How many parts all scans together fetch before their turn. The pool has a connection for each."""
 
 _CLOSE_TIMEOUT_S: Final = 10.0
 _SINGLE_PUT_BYTES_MAX: Final = 5 << 30
@@ -59,6 +62,7 @@ class S3Backend(Backend):
         self._options = options
         self._write_size_bytes_max = min(options.write_size_bytes_max, _SINGLE_PUT_BYTES_MAX)
         self._slots = anyio.CapacityLimiter(options.concurrency_max)
+        self._ahead = anyio.CapacityLimiter(min(_PARTS_AHEAD_MAX, options.concurrency_max))
         self._probe_lock = anyio.Lock()
         self._close_lock = anyio.Lock()
         self._is_closed = False
@@ -112,6 +116,34 @@ class S3Backend(Backend):
                 if self._location.is_root(key):
                     raise _is_directory(target, "read")
                 return await self._read(target, key, offset=offset, limit=limit, pinned=pinned)
+
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        """Return the whole file with one GET; see the base class."""
+        key = self._location.key(target)
+        with self._mapped(target, "read"):
+            async with self._slots:
+                if self._location.is_root(key):
+                    raise _is_directory(target, "read")
+                try:
+                    got = await self._client.get(key, size_bytes_max=size_bytes_max)
+                except RequestFailed as failed:
+                    await self._refusal(target, key, failed, etag=None)
+                    raise
+                if got.head.size_bytes > size_bytes_max:
+                    raise too_large(target, got.head.size_bytes, size_bytes_max)
+                return self._snapshot(key, got.head, got.data, offset=0)
+
+    async def scan(self, target: Target, sink: Sink) -> Scanned:
+        """Feed the file to `sink` on the event loop, in pieces of at most 1 MiB; see the base class.
+
+        One GET for each 8 MiB, of which a few are under way at once; an empty file costs one HEAD more.
+        """
+        key = self._location.key(target)
+        with self._mapped(target, "read"):
+            async with self._slots:
+                if self._location.is_root(key):
+                    raise _is_directory(target, "read")
+                return await self._scan(target, key, sink)
 
     async def list(self, target: Target, *, limit: int) -> Listing:
         """Return the names in one directory; see the base class."""
@@ -205,22 +237,41 @@ class S3Backend(Backend):
             try:
                 got = await self._client.get(key, offset=offset, limit=length, etag=etag)
             except RequestFailed as failed:
-                if failed.failure is Failure.PRECONDITION:
-                    raise _changed(target) from failed
-                if failed.failure not in {Failure.MISSING, Failure.BAD_RANGE}:
-                    raise
-                head = await self._client.head(key) if failed.failure is Failure.BAD_RANGE else None
-                if head is None:
-                    raise await self._absence(target, key) from failed
-                if etag not in {None, head.etag}:
-                    raise _changed(target) from failed
+                head = await self._refusal(target, key, failed, etag=etag)
                 if offset >= head.size_bytes:
                     return self._snapshot(key, head, b"", offset=offset)
             else:
-                return self._snapshot(
-                    key, got.head, _asked_part(got, target, offset=offset, limit=limit), offset=offset
-                )
+                return self._snapshot(key, got.head, got.data[:limit], offset=offset)
         raise _changed(target)
+
+    async def _scan(self, target: Target, key: str, sink: Sink) -> Scanned:
+        for _ in range(_READ_ATTEMPTS):
+            scan = ObjectScan(self._client, key, sink, ahead=self._ahead)
+            try:
+                head, digest = await scan.run()
+            except RequestFailed as failed:
+                head = await self._refusal(target, key, failed, etag=scan.head.etag if scan.head else None)
+                if scan.head is not None:
+                    raise _changed(target) from failed
+                if head.size_bytes:
+                    continue
+                digest = content_digest(b"")
+            self._remember(key, head)
+            return Scanned(size_bytes=head.size_bytes, version=head.version(digest))
+        raise _changed(target)
+
+    async def _refusal(self, target: Target, key: str, failed: RequestFailed, *, etag: str | None) -> ObjectHead:
+        """Return the object that has none of the bytes of a refused read; raise if that is not why it was refused."""
+        if failed.failure is Failure.PRECONDITION:
+            raise _changed(target) from failed
+        if failed.failure not in {Failure.MISSING, Failure.BAD_RANGE}:
+            raise failed
+        head = await self._client.head(key) if failed.failure is Failure.BAD_RANGE else None
+        if head is None:
+            raise await self._absence(target, key) from failed
+        if etag not in {None, head.etag}:
+            raise _changed(target) from failed
+        return head
 
     async def _absence(self, target: Target, key: str) -> FsError:
         """Return why there is no object to read: raise if that is for what stands below or above its name."""
@@ -256,16 +307,6 @@ class S3Backend(Backend):
         report = await probe_store(self._client, directory_prefix=below_root, bucket=self._location.bucket)
         known_guards.put((self._client.endpoint, self._location.bucket), report.guards)
         return report
-
-
-def _asked_part(got: ObjectBytes, target: Target, *, offset: int, limit: int | None) -> bytes:
-    """Return the part of an answer that was asked for; a store may send more, and must not send another one."""
-    end = got.head.size_bytes if limit is None else min(offset + limit, got.head.size_bytes)
-    wanted = got.data[max(0, offset - got.offset) : max(0, end - got.offset)]
-    if got.offset > offset or len(wanted) != max(0, end - offset):
-        reason = f"the store sent {len(wanted)} of the {max(0, end - offset)} bytes that were asked for"
-        raise IoFault(reason, path=target.display_path, operation="read", retryable=True)
-    return wanted
 
 
 def _is_directory(target: Target, operation: Operation) -> FsError:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 from urllib.parse import urlsplit
 
-__all__ = ["Answer", "Drop", "FaultProxy", "Hold", "fault_proxy"]
+__all__ = ["Answer", "Cut", "Drop", "FaultProxy", "Hold", "fault_proxy"]
 
 _HOLD_TIMEOUT_S = 30.0
 _IDLE_TIMEOUT_S = 10.0
@@ -36,6 +36,13 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Forward the request, then close the connection after the first bytes of the answer's body."""
+
+    after_bytes: int
+
+
+@dataclass(frozen=True)
 class Hold:
     """Forward the request, then keep the answer back until `release` is set or the client is gone."""
 
@@ -44,17 +51,18 @@ class Hold:
     forward_first: bool = True
 
 
-Fault = Answer | Drop | Hold
+Fault = Answer | Cut | Drop | Hold
 
 
 class FaultProxy:
-    """Counts requests and keeps the last headers of each method; `inject` says what happens to the next ones."""
+    """Counts requests and keeps their ranges and the last headers of each method; `inject` faults for the next ones."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = urlsplit(upstream).netloc
         self.endpoint_url = ""
         self.requests: list[str] = []
         self.headers: dict[str, dict[str, str]] = {}
+        self._ranges: list[str] = []
         self._lock = threading.Lock()
         self._faults: list[tuple[str, Fault]] = []
 
@@ -69,11 +77,18 @@ class FaultProxy:
             counted, self.requests = Counter(self.requests), []
         return dict(counted)
 
+    def ranges(self) -> list[str]:
+        """Return the ranges that were asked for, in order of arrival, and forget them."""
+        with self._lock:
+            ranges, self._ranges = self._ranges, []
+        return ranges
+
     def take(self, method: str, path: str, headers: dict[str, str]) -> Fault | None:
         """Record a request and return what should happen to it."""
         with self._lock:
             self.requests.append("LIST" if method == "GET" and "list-type=2" in path else method)
             self.headers[self.requests[-1]] = headers
+            self._ranges.extend(value for name, value in headers.items() if name == "range")
             for index, (wanted, fault) in enumerate(self._faults):
                 if wanted == self.requests[-1]:
                     del self._faults[index]
@@ -120,6 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
                 if fault.then is not None:
                     fault.then()
                 self._break()
+            case Cut():
+                self._reply(*self._forward(body), sent_bytes_max=fault.after_bytes)
+                self._break()
             case Hold():
                 answer = self._forward(body) if fault.forward_first else None
                 fault.arrived.set()
@@ -143,7 +161,9 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             connection.close()
 
-    def _reply(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    def _reply(
+        self, status: int, headers: list[tuple[str, str]], body: bytes, *, sent_bytes_max: int | None = None
+    ) -> None:
         self.send_response_only(status)
         has_length = False
         for name, value in headers:
@@ -155,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(body[:sent_bytes_max])
 
     def _break(self) -> None:
         self.close_connection = True

@@ -1,0 +1,147 @@
+"""How the client of a store is made: the only module that touches s3fs and aiobotocore.
+
+s3fs owns credentials, configuration and session. Every request goes through its aiobotocore client, because s3fs'
+own calls drop conditions above one part, tear reads in chunks and answer from caches.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol, cast
+
+import aiohttp
+import s3fs
+from aiobotocore.httpsession import AIOHTTPSession
+from aiobotocore.session import AioSession
+from botocore.loaders import Loader
+
+from backends._answers import bounded_answers
+from backends.options import S3Options
+from backends.s3._objects import BodyAnswer, ListAnswer, ObjectAnswer, TagsAnswer
+
+__all__ = ["Endpoint", "RawClient", "raw_client"]
+
+_LOADER: Final = Loader()
+"""Parsed descriptions of the service, shared by all sessions: half a second of work each time otherwise."""
+
+_ANSWER_BYTES_MAX: Final = 4 << 20
+"""For listings and errors: a page of 1,000 keys of 1,024 bytes, percent-encoded, has less."""
+
+
+class RawClient(Protocol):
+    """What is used of aiobotocore's S3 client."""
+
+    @property
+    def meta(self) -> "Endpoint": ...
+
+    async def get_object(self, **parameters: object) -> BodyAnswer: ...
+
+    async def head_object(self, **parameters: object) -> ObjectAnswer: ...
+
+    async def put_object(self, **parameters: object) -> ObjectAnswer: ...
+
+    async def delete_object(self, **parameters: object) -> object: ...
+
+    async def list_objects_v2(self, **parameters: object) -> ListAnswer: ...
+
+    async def get_object_tagging(self, **parameters: object) -> TagsAnswer: ...
+
+    async def close(self) -> None: ...
+
+
+class Endpoint(Protocol):
+    """What is used of the client's description of itself."""
+
+    @property
+    def endpoint_url(self) -> str: ...
+
+
+class _FileSystem(Protocol):
+    """What is used of `s3fs.S3FileSystem`."""
+
+    async def set_session(self) -> RawClient: ...
+
+
+class _Session(Protocol):
+    """What is used of `AioSession`, which is untyped."""
+
+    def register_component(self, name: str, component: object) -> None: ...
+
+
+class _SessionSource(Protocol):
+    """What is used of `AIOHTTPSession`, which is untyped."""
+
+    async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession: ...
+
+
+class _SingleSendSession(AIOHTTPSession):
+    """An HTTP session that sends a request once, to the store alone, and takes no endless listings.
+
+    aiohttp sends a PUT again when its connection breaks, even after the store has taken it, and then reports the
+    fate of the copy. Sending again is decided in `backends.s3._publish`, after a look. And it would follow a redirect
+    to any host; botocore finds another region of a bucket by itself.
+    """
+
+    async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession:
+        base = cast("_SessionSource", super())
+        session = await base._get_session(proxy_url)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        # These have no public name behind aiobotocore; aiohttp's own test client sets the first in the same way.
+        session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        session._response_class = _BoundedAnswer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return cast("aiohttp.ClientSession", _NoRedirects(session))
+
+
+class _NoRedirects:
+    """What aiobotocore uses of a session, without the redirects."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def request(self, method: str, **options: Any) -> aiohttp.ClientResponse:  # noqa: ANN401 - aiohttp's own
+        answer = await self._session.request(method, allow_redirects=False, **options)
+        try:
+            for _, value in answer.raw_headers:
+                value.decode()
+        except UnicodeDecodeError as error:
+            # aiobotocore would fail on it too, and leave the connection open.
+            answer.close()
+            raise aiohttp.ClientPayloadError("a header of the answer is no text") from error
+        return answer
+
+
+_BoundedAnswer: Final = bounded_answers(_ANSWER_BYTES_MAX)
+
+
+async def raw_client(options: S3Options) -> RawClient:
+    """Return a client for `options`; the store is not asked yet. What the libraries raise passes."""
+    files = cast("Callable[..., _FileSystem]", s3fs.S3FileSystem)(**_session_parameters(options))
+    return await files.set_session()
+
+
+def _session_parameters(options: S3Options) -> dict[str, object]:
+    """Return the arguments of `s3fs.S3FileSystem` for `options`."""
+    given = {
+        "endpoint_url": options.endpoint_url,
+        "key": options.access_key_id,
+        "secret": options.secret_access_key.get_secret_value() if options.secret_access_key else None,
+        "token": options.session_token.get_secret_value() if options.session_token else None,
+        "client_kwargs": {"region_name": options.region} if options.region else None,
+    }
+    session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
+    session.register_component("data_loader", _LOADER)
+    fixed: dict[str, object] = {
+        "session": session,
+        "asynchronous": True,
+        "skip_instance_cache": True,
+        "use_listings_cache": False,
+        "config_kwargs": {
+            "connect_timeout": options.connect_timeout_s,
+            "read_timeout": options.request_timeout_s,
+            "max_pool_connections": options.concurrency_max * 2,
+            "retries": {"total_max_attempts": 1, "mode": "standard"},
+            "request_checksum_calculation": "when_required",
+            "response_checksum_validation": "when_required",
+            "s3": {"addressing_style": options.addressing_style},
+            "http_session_cls": _SingleSendSession,
+            "warm_up_loader_caches": True,  # in a thread
+        },
+    }
+    return {name: value for name, value in given.items() if value is not None} | fixed
