@@ -17,18 +17,28 @@ FaultyServer = Callable[[type[SFTPServer]], AbstractContextManager[SftpServer]]
 
 
 class RoundTrips:
-    """Flights of requests of all clients since the last `take`."""
+    """Flights of requests of all clients since the last `take`, and what was sent in each."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.count = 0
+        self.flights: list[list[wire.Request]] = []
         stream = SftpClient.stream
 
         def counting(client: SftpClient, requests: Iterable[wire.Request]) -> Iterator[wire.Reply]:
-            self.count += 1
-            return stream(client, requests)
+            flight: list[wire.Request] = []
+            self.flights.append(flight)
+            return stream(client, _noted(requests, flight))
 
         patch.setattr(SftpClient, "stream", counting)
 
     def take(self) -> int:
-        count, self.count = self.count, 0
-        return count
+        return len(self.take_flights())
+
+    def take_flights(self) -> list[list[wire.Request]]:
+        flights, self.flights = self.flights, []
+        return flights
+
+
+def _noted(requests: Iterable[wire.Request], flight: list[wire.Request]) -> Iterator[wire.Request]:
+    for request in requests:
+        flight.append(request)
+        yield request
