@@ -1,34 +1,25 @@
-"""One window of a text file's lines, from bytes that arrive in pieces. Pure.
+"""One window of a text file's lines: from a whole file that arrives in pieces, or from the parts that hold it. Pure.
 
 A line ends at LF and nowhere else; one CR just before the LF is part of the ending. A leading byte order mark belongs
 to the file and not to its first line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from fs_core._bytes_search import after_newlines
+from fs_core._window import UTF8_BYTES_MAX, LineCollector, Window
+from fs_core.lineindex import BLOCK_BYTES, LineIndex, LineIndexer
 from fs_core.text import BOM, NotTextFinding, TextValidator
 
-__all__ = ["Line", "Page", "TextScanner", "Window"]
+__all__ = ["Line", "Page", "PageReader", "Span", "TextScanner", "Window"]
 
-_CONTINUATION_BYTES: Final = bytes(range(0x80, 0xC0))
-_UTF8_BYTES_MAX: Final = 4
+_JUMP_BLOCKS_MIN: Final = 16
+"""What is read rather than passed over: 1 MiB takes about as long as another request to a store far away."""
 
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Which lines a page should hold, and its bounds.
-
-    `first_line` counts from 1. At most `lines_max` lines, of each at most `line_chars_max` code points, together at
-    most `bytes_max` bytes of shown text with one more byte for each line break between them; the first line is given
-    whatever its size.
-    """
-
-    first_line: int = 1
-    lines_max: int = 2000
-    line_chars_max: int = 2000
-    bytes_max: int = 51_200
+_SPAN_BLOCKS_MAX: Final = 16
+_MARGIN_BYTES: Final = 8  # the byte order mark, and the ending of the line that does not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,173 +40,201 @@ class Line:
 class Page:
     """The lines of one window, and what the whole file looks like.
 
-    `next_line` is where to continue, `None` at the end. `has_cr_only_endings` tells of a file whose only line ends
-    are CR, which is one line by the rule above.
+    `texts` are the lines from `first_line` on, without their endings; `cut_lengths` tells for each line that is cut
+    its length in code points, by number and in order. `next_line` is where to continue, `None` at the end.
+    `has_cr_only_endings` tells of a file whose only line ends are CR, which is one line by the rule above.
     """
 
-    lines: tuple[Line, ...]
+    first_line: int
+    texts: tuple[str, ...]
+    cut_lengths: Mapping[int, int]
     total_lines: int
     next_line: int | None
     truncated_by: Literal["lines", "bytes"] | None
     has_final_newline: bool
     has_cr_only_endings: bool
 
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Return the lines one by one, made anew at each call."""
+        return tuple(
+            Line(number=number, text=text, length_chars=self.cut_lengths.get(number, len(text)))
+            for number, text in enumerate(self.texts, start=self.first_line)
+        )
+
 
 class TextScanner:
     """Takes a file in pieces and ends with the `Page` of one window, or with what makes the file not text.
 
-    Holds the window's lines and nothing else of the file. After the first offence further pieces are ignored.
+    Holds the window's lines and the file's index and nothing else. After the first offence further pieces are ignored.
     """
 
     def __init__(self, window: Window) -> None:
-        self._validator = TextValidator()
-        self._collector = _Collector(window)
         self._window = window
-        self._newlines = 0
-        self._has_cr = False
-        self._body_bytes = 0
-        self._last_byte = b""
-        self._mark = b""  # the start of the file, as long as it may still be a byte order mark
+        self._validator = TextValidator()
+        self._indexer = LineIndexer()
+        self._collector = LineCollector(window)
+        self._skip_lines = window.first_line - 1
+        self._start: bytes | None = b""  # the start of the file, until it is known to be a byte order mark or not
+        self._lines: LineIndex | None = None
+
+    @property
+    def lines(self) -> LineIndex:
+        """Return where the file's lines are, of a file that has been found to be text."""
+        if self._lines is None:
+            raise RuntimeError("the scan has not ended, or the file is no text")
+        return self._lines
 
     def feed(self, piece: bytes | bytearray) -> None:
-        """Take the next piece."""
-        data = bytes(piece)
-        if not data or not self._validator.feed(data):
+        """Take the next piece, whose bytes hold only during the call."""
+        if self._start is None:
+            self._feed(piece, 0)
             return
-        if self._body_bytes == 0:
-            data = self._without_mark(data)
-        self._take(data)
+        self._start += piece
+        if len(self._start) >= len(BOM):
+            start, self._start = self._start, None
+            self._feed(start, _mark_bytes(start))
 
     def finish(self) -> Page | NotTextFinding:
         """Return the result after the last piece."""
+        if self._start:
+            start, self._start = self._start, None
+            self._feed(start, 0)
         offence = self._validator.finish()
         if offence is not None:
             return offence
-        ends_open = self._body_bytes > 0 and self._last_byte != b"\n"
-        if ends_open:
-            self._collector.end_of_file()
-        total = self._newlines + ends_open
-        lines = self._collector.lines
-        next_line = self._window.first_line + len(lines)
-        is_last = not lines or next_line > total
-        return Page(
-            lines=tuple(lines),
-            total_lines=total,
-            next_line=None if is_last else next_line,
-            truncated_by=None if is_last else self._collector.stopped_by,
-            has_final_newline=self._last_byte == b"\n",
-            has_cr_only_endings=self._has_cr and self._newlines == 0,
-        )
+        self._collector.end_of_file()
+        self._lines = self._indexer.finish()
+        return _page(self._collector, self._lines, self._window)
 
-    def _without_mark(self, data: bytes) -> bytes:
-        """Return what of the file's start is text: hold back what may still become a byte order mark."""
-        if self._mark == BOM:
-            return data
-        start = self._mark + data
-        if start.startswith(BOM):
-            self._mark = BOM
-            return start[len(BOM) :]
-        if BOM.startswith(start):
-            self._mark = start
-            return b""
-        self._mark = b""
-        return start
-
-    def _take(self, data: bytes) -> None:
-        if not data:
+    def _feed(self, piece: bytes | bytearray, start: int) -> None:
+        if len(piece) <= BLOCK_BYTES:
+            self._take(piece, start)
             return
-        self._mark = BOM  # whatever the start was, it is settled now
-        newlines = data.count(b"\n")
-        self._collector.feed(data, newlines)
-        self._newlines += newlines
-        self._has_cr = self._has_cr or b"\r" in data
-        self._body_bytes += len(data)
-        self._last_byte = data[-1:]
+        for position in range(0, len(piece), BLOCK_BYTES):
+            self._take(piece[position : position + BLOCK_BYTES], 0 if position else start)
+
+    def _take(self, part: bytes | bytearray, start: int) -> None:
+        if not self._validator.feed(part):
+            return
+        before = self._indexer.newlines
+        self._indexer.feed(part, is_ascii=self._validator.is_ascii)
+        if self._collector.stopped_by is not None:
+            return
+        if self._skip_lines:
+            newlines = self._indexer.newlines - before
+            if newlines < self._skip_lines:
+                self._skip_lines -= newlines
+                return
+            start, self._skip_lines = after_newlines(part, self._skip_lines, start), 0
+        self._collector.feed(part, start)
 
 
-class _Collector:
-    """Collects the lines of a window from pieces, holding at most what the window may show."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The `limit` bytes of a file from `offset` on."""
 
-    def __init__(self, window: Window) -> None:
+    offset: int
+    limit: int
+
+
+class PageReader:
+    """Makes the `Page` of one window from parts of a file whose index is known; the same as `TextScanner` makes.
+
+    `wanted` is the part to feed next, `None` when the page is complete. One part of at most the window's bytes and
+    two blocks is enough where no line is cut. Where lines are, parts of up to 1 MiB follow, and a stretch of a line
+    that is not shown is passed over if it is longer than that.
+    """
+
+    def __init__(self, lines: LineIndex, window: Window) -> None:
+        self._index = lines
         self._window = window
-        self._line = _OpenLine(window.line_chars_max)
-        self._number = 1
-        self._bytes = 0
-        self.lines: list[Line] = []
-        self.stopped_by: Literal["lines", "bytes"] | None = None
+        self._collector = LineCollector(window)
+        self._last_line = min(window.first_line + window.lines_max - 1, lines.total_lines)
+        self._is_begun = False
+        self.wanted: Span | None = None
+        if window.first_line <= lines.total_lines:
+            self.wanted = self._first_span(lines.block_of_newline(window.first_line - 1), blocks_before=1)
 
-    def feed(self, data: bytes, newlines: int) -> None:
-        """Take the next piece, which holds `newlines` line ends."""
-        first = self._window.first_line
-        if self.stopped_by is not None or self._number + newlines < first:
-            self._number += newlines
-            return
-        skipped = max(0, first - self._number)
-        self._number += skipped
-        for piece, is_ended in _line_pieces(data, skip=skipped):
-            self._line.add(piece)
-            if is_ended:
-                self._close(is_ended=True)
-                if self.stopped_by is not None:
-                    return
+    def feed(self, data: bytes) -> None:
+        """Take exactly the bytes of `wanted`.
 
-    def end_of_file(self) -> None:
-        """Close a last line that has no newline."""
-        if self.stopped_by is None and self._number >= self._window.first_line:
-            self._close(is_ended=False)
+        Raises:
+            ValueError: it is not that many, or they cannot be of the file that the index is of.
+        """
+        span = self.wanted
+        if span is None or len(data) != span.limit:
+            raise ValueError("these are not the bytes that are wanted")
+        start = 0
+        if not self._is_begun:
+            self._is_begun = True
+            skip_lines = self._window.first_line - 1 - self._index.newlines_before(span.offset)
+            start = after_newlines(data, skip_lines, _mark_bytes(data) if span.offset == 0 else 0)
+        self._collector.feed(data, start)
+        self.wanted = self._after(span)
 
-    def _close(self, *, is_ended: bool) -> None:
-        text, length = self._line.close(is_ended=is_ended)
-        size = len(text.encode()) + (1 if self.lines else 0)
-        if self.lines and self._bytes + size > self._window.bytes_max:
-            self.stopped_by = "bytes"
-            return
-        self._bytes += size
-        self.lines.append(Line(number=self._number, text=text, length_chars=length))
-        self._number += 1
-        if len(self.lines) == self._window.lines_max:
-            self.stopped_by = "lines"
+    def page(self) -> Page:
+        """Return the page, when nothing more is wanted."""
+        if self.wanted is not None:
+            raise RuntimeError("the page is not complete")
+        return _page(self._collector, self._index, self._window)
 
+    def _after(self, span: Span) -> Span | None:
+        """Return what to read after `span`, which ended at the border of a block or at the end of the file."""
+        position = span.offset + span.limit
+        line = self._collector.next_line
+        if self._collector.stopped_by is not None or line > self._last_line:
+            return None
+        if self._collector.wants_only_the_end:
+            resume = self._index.block_of_newline(line)
+            if resume < self._index.size_bytes:
+                # The CR of an ending may be the last byte of the block before.
+                resume -= self._index.block_bytes
+            is_last = resume == self._index.size_bytes
+            if is_last or resume - position >= _JUMP_BLOCKS_MIN * self._index.block_bytes:
+                self._collector.skip(self._index.code_points_before(resume) - self._index.code_points_before(position))
+                if not is_last:
+                    return self._first_span(resume, blocks_before=2)
+                position = resume
+        if position == self._index.size_bytes:
+            self._collector.end_of_file()
+            return None
+        limit = min(2 * span.limit, _SPAN_BLOCKS_MAX * self._index.block_bytes)
+        return self._span(position, position + limit)
 
-def _line_pieces(data: bytes, *, skip: int) -> Iterator[tuple[bytes, bool]]:
-    """Yield the pieces of lines in `data` after `skip` line ends, each with whether its line ends there."""
-    start = 0
-    for _ in range(skip):
-        start = data.index(b"\n", start) + 1
-    while start < len(data):
-        end = data.find(b"\n", start)
-        if end < 0:
-            yield data[start:], False
-            return
-        yield data[start:end], True
-        start = end + 1
+    def _first_span(self, offset: int, *, blocks_before: int) -> Span:
+        """Return what is enough if no line is cut, where `blocks_before` may stand before what is wanted."""
+        room_bytes = self._collector.room_bytes
+        line_bytes = min(self._window.line_chars_max * UTF8_BYTES_MAX, self._end(self._collector.next_line) - offset)
+        enough_bytes = max(room_bytes, line_bytes) + min(self._window.lines_max, room_bytes) + _MARGIN_BYTES
+        blocks = blocks_before + -(-enough_bytes // self._index.block_bytes)
+        return self._span(offset, offset + blocks * self._index.block_bytes)
 
+    def _span(self, start: int, end: int) -> Span:
+        limit = min(end, self._end(self._last_line)) - start
+        if limit <= 0:
+            raise ValueError("the lines do not end where the index has their ends: these are other bytes")
+        return Span(offset=start, limit=limit)
 
-class _OpenLine:
-    """One line that is still arriving: its first bytes, its length, and whether it ends with CR."""
-
-    def __init__(self, chars_max: int) -> None:
-        self._chars_max = chars_max
-        self._bytes_max = chars_max * _UTF8_BYTES_MAX
-        self._start = b""
-        self._length_chars = 0
-        self._ends_with_cr = False
-
-    def add(self, piece: bytes) -> None:
-        if not piece:
-            return
-        if len(self._start) < self._bytes_max:
-            self._start += piece[: self._bytes_max - len(self._start)]
-        self._length_chars += len(piece) - _count_continuation(piece)
-        self._ends_with_cr = piece.endswith(b"\r")
-
-    def close(self, *, is_ended: bool) -> tuple[str, int]:
-        """Return the shown text and the length in code points, and begin the next line."""
-        length = self._length_chars - (1 if is_ended and self._ends_with_cr else 0)
-        text = self._start.decode("utf-8", "ignore")[: min(length, self._chars_max)]
-        self._start, self._length_chars, self._ends_with_cr = b"", 0, False
-        return text, length
+    def _end(self, line: int) -> int:
+        """Return the end of the block in which a line ends."""
+        return min(self._index.block_of_newline(line) + self._index.block_bytes, self._index.size_bytes)
 
 
-def _count_continuation(piece: bytes) -> int:
-    return 0 if piece.isascii() else len(piece) - len(piece.translate(None, _CONTINUATION_BYTES))
+def _mark_bytes(data: bytes | bytearray) -> int:
+    return len(BOM) if data.startswith(BOM) else 0
+
+
+def _page(collector: LineCollector, index: LineIndex, window: Window) -> Page:
+    texts = tuple(collector.texts)
+    is_last = not texts or collector.next_line > index.total_lines
+    return Page(
+        first_line=window.first_line,
+        texts=texts,
+        cut_lengths=collector.cut_lengths,
+        total_lines=index.total_lines,
+        next_line=None if is_last else collector.next_line,
+        truncated_by=None if is_last else collector.stopped_by,
+        has_final_newline=index.has_final_newline,
+        has_cr_only_endings=index.has_cr_only_endings,
+    )

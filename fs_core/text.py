@@ -9,7 +9,6 @@ from fs_core._encoding import HEAD_BYTES, SAMPLE_BYTES_MAX, Evidence, likely_rea
 __all__ = ["BOM", "NotTextFinding", "TextValidator", "find_not_text", "fold_newlines", "has_lone_surrogate"]
 
 BOM: Final = codecs.BOM_UTF8
-_UTF8_BYTES_MAX: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,13 @@ class NotTextFinding:
 
 
 class TextValidator:
-    """Strict UTF-8 without NUL, over pieces; keeps a bounded sample around the first offence."""
+    """Strict UTF-8 without NUL, over pieces; keeps a bounded sample around the first offence.
+
+    `is_ascii` tells of the last piece that it was found to be ASCII, by itself and whole.
+    """
 
     def __init__(self) -> None:
+        self.is_ascii = False
         self._pending = b""  # an unfinished sequence at the end of the last piece
         self._position = 0  # of the start of `_pending`
         self._head = bytearray()  # of the file
@@ -35,21 +38,18 @@ class TextValidator:
         self._is_cut_off = False
         self._sample = bytearray()
 
-    def feed(self, data: bytes) -> bool:
+    def feed(self, data: bytes | bytearray) -> bool:
         """Take a piece; false once something is not text."""
         if self._offence is not None:
             self._sample += data[: SAMPLE_BYTES_MAX - len(self._sample)]
             return False
-        self._head += data[: HEAD_BYTES - len(self._head)]
-        piece = self._pending + data
-        offence = self._first_offence(piece)
-        if offence is not None:
-            self._begin_sample(piece, offence)
-            return False
-        keep = 0 if piece.isascii() else _unfinished_bytes(piece)
-        self._pending = piece[len(piece) - keep :]
-        self._position += len(piece) - keep
-        return True
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
+        self.is_ascii = not self._pending and data.isascii() and 0 not in data
+        if self.is_ascii:
+            self._position += len(data)
+            return True
+        return self._check(self._pending + data)
 
     def finish(self) -> NotTextFinding | None:
         """Return the first offence of the whole file, if any."""
@@ -68,6 +68,23 @@ class TextValidator:
         )
         return NotTextFinding(offset=self._offence, evidence=evidence)
 
+    def _check(self, piece: bytes) -> bool:
+        """Take what begins at the present position and may end within a sequence."""
+        nul = piece.find(0)
+        checked = piece if nul < 0 else piece[:nul]
+        offence = None if nul < 0 else nul
+        consumed = 0
+        try:
+            _, consumed = codecs.utf_8_decode(checked, "strict", nul >= 0)
+        except UnicodeDecodeError as error:
+            offence = error.start
+        if offence is not None:
+            self._begin_sample(piece, self._position + offence)
+            return False
+        self._pending = piece[consumed:]
+        self._position += consumed
+        return True
+
     def _begin_sample(self, piece: bytes, offence: int) -> None:
         """Sample the file's start or what begins at `offence`; `piece` starts at the present position."""
         self._offence = offence
@@ -75,22 +92,6 @@ class TextValidator:
         before, rest = (self._head[: self._position], piece) if offence < HEAD_BYTES else (b"", piece[index:])
         self._sample = bytearray(before)
         self._sample += rest[: SAMPLE_BYTES_MAX - len(before)]
-
-    def _first_offence(self, piece: bytes) -> int | None:
-        nul = piece.find(b"\0")
-        checked = piece if nul < 0 else piece[:nul]
-        if not checked.isascii():
-            try:
-                codecs.utf_8_decode(checked, "strict", nul >= 0)
-            except UnicodeDecodeError as error:
-                return self._position + error.start
-        return None if nul < 0 else self._position + nul
-
-
-def _unfinished_bytes(piece: bytes) -> int:
-    """Return how many bytes at the end of valid UTF-8 begin a sequence that goes on in the next piece."""
-    _, consumed = codecs.utf_8_decode(piece[-_UTF8_BYTES_MAX:], "ignore", False)  # noqa: FBT003 - C signature
-    return len(piece[-_UTF8_BYTES_MAX:]) - consumed
 
 
 def find_not_text(data: bytes) -> NotTextFinding | None:

@@ -4,7 +4,8 @@ import itertools
 
 from hypothesis import strategies as st
 
-from fs_core.page import Line, Page, TextScanner, Window
+from fs_core.lineindex import LineIndex, LineIndexer
+from fs_core.page import Page, PageReader, Span, TextScanner, Window
 from fs_core.text import BOM, NotTextFinding
 
 PIECES = [
@@ -57,6 +58,21 @@ def scan(chunks: list[bytes], window: Window) -> Page | NotTextFinding:
     return scanner.finish()
 
 
+def indexed(chunks: list[bytes], *, block_bytes: int) -> LineIndex:
+    indexer = LineIndexer(block_bytes=block_bytes)
+    for chunk in chunks:
+        indexer.feed(chunk)
+    return indexer.finish()
+
+
+def read(data: bytes, index: LineIndex, window: Window) -> tuple[Page, list[Span]]:
+    reader, spans = PageReader(index, window), list[Span]()
+    while (span := reader.wanted) is not None:
+        spans.append(span)
+        reader.feed(data[span.offset : span.offset + span.limit])
+    return reader.page(), spans
+
+
 def first_offence(data: bytes) -> int | None:
     offences = [data.index(b"\0")] if b"\0" in data else []
     try:
@@ -68,7 +84,8 @@ def first_offence(data: bytes) -> int | None:
 
 def expected_page(data: bytes, window: Window) -> Page:
     lines = _lines(data.removeprefix(BOM).decode())
-    shown: list[Line] = []
+    shown: list[str] = []
+    cut_lengths: dict[int, int] = {}
     stopped_by = None
     size_bytes = 0
     for number, text in enumerate(lines, start=1):
@@ -83,9 +100,13 @@ def expected_page(data: bytes, window: Window) -> Page:
         if stopped_by is not None:
             break
         size_bytes += added
-        shown.append(Line(number=number, text=cut, length_chars=len(text)))
+        shown.append(cut)
+        if cut != text:
+            cut_lengths[number] = len(text)
     return Page(
-        lines=tuple(shown),
+        first_line=window.first_line,
+        texts=tuple(shown),
+        cut_lengths=cut_lengths,
         total_lines=len(lines),
         next_line=None if stopped_by is None else window.first_line + len(shown),
         truncated_by=stopped_by,
