@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(given)
     command = f"python -m benchmarks {shlex.join(given)}".strip()
     with TemporaryDirectory(prefix="seamfs-bench-", dir=options.scratch) as folder:
-        plan = Plan(mode="full" if options.full else "quick", is_huge=options.huge, scratch=Path(folder))
+        plan = Plan(mode="full" if options.full else "quick", is_huge=options.huge, scratch=Path(folder).resolve())
         report = Report(environment(command, scratch=plan.scratch))
         for group in options.only:
             _run_group(group, plan, report)

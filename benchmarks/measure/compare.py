@@ -17,19 +17,22 @@ import anyio
 
 from benchmarks.measure.case import Case, Contender, NotInstalled
 
-__all__ = ["Absent", "Comparison", "Ratio", "Timing", "again", "compare"]
+__all__ = ["Absent", "Comparison", "Spread", "Timing", "again", "compare"]
 
 _ROUNDS_MIN: Final = 3
 _RUNS_MAX: Final = 20
 """Of one contender in one round."""
 _SLOT_S: Final = 0.03
 """After which a contender is not run again in that round; preparations count."""
-_RUN_TIMEOUT_S: Final = 120.0
+_RUN_TIMEOUT_S: Final = 20.0
+_ONCE_S: Final = 2.0
+"""A contender other than the base that takes longer than this is run once, and told of without a ratio."""
+
 _PATH: Final = re.compile(r"(/[\w.+@-]+){2,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Spread:
     """The median over the rounds, and the quartiles around it."""
 
     median: float
@@ -72,20 +75,32 @@ class Comparison:
         """Return the times of one contender, if there are any."""
         return next((timing for timing in self.timings if timing.name == name), None)
 
-    def ratio(self, of: str, over: str | None = None) -> Ratio | None:
+    def ratio(self, of: str, over: str | None = None) -> Spread | None:
         """Return time over time, by default over the base's; `None` if one of them has none."""
-        upper, lower = self.timing(of), self.timing(self.base if over is None else over)
-        if upper is None or lower is None:
-            return None
-        pairs = zip(upper.rounds, lower.rounds, strict=True)
-        ratios = [median(one) / median(other) for one, other in pairs]
-        low, middle, high = quantiles(ratios, n=4, method="inclusive")
-        return Ratio(median=middle, low=low, high=high)
+        pairs = self._pairs(of, self.base if over is None else over)
+        return None if pairs is None else _spread([one / other for one, other in pairs])
+
+    def difference_s(self, of: str, over: str) -> Spread | None:
+        """Return how much longer one takes than another, in seconds."""
+        pairs = self._pairs(of, over)
+        return None if pairs is None else _spread([one - other for one, other in pairs])
 
     @property
-    def noise(self) -> Ratio | None:
+    def noise(self) -> Spread | None:
         """Return the base's time over its own."""
         return self.ratio(again(self.base))
+
+    def _pairs(self, of: str, over: str) -> list[tuple[float, float]] | None:
+        """Return the medians of two within every round."""
+        upper, lower = self.timing(of), self.timing(over)
+        if upper is None or lower is None:
+            return None
+        return [(median(one), median(other)) for one, other in zip(upper.rounds, lower.rounds, strict=True)]
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return Spread(median=middle, low=low, high=high)
 
 
 @dataclass(slots=True)
@@ -113,8 +128,8 @@ async def compare(
     """Run all contenders against each other.
 
     There are `rounds` rounds, fewer when `budget_s` has passed, but no fewer than three, after one that is not
-    counted. In a round a fast contender runs several times, until its slot of 30 ms is over. One that fails is out
-    from then on and is shown with the reason.
+    counted. In a round a fast contender runs several times, until its slot of 30 ms is over. One that fails, or takes
+    seconds, is out from then on and is shown with the reason.
 
     Args:
         case: What is compared.
@@ -134,6 +149,8 @@ async def compare(
     started_s = perf_counter()
     for lane in lanes:
         await _turn(lane, runs_max=1)
+        if not lane.failure and lane.rounds[0][0] > _ONCE_S and lane.contender.name not in {base, again(base)}:
+            lane.failure = f"not repeated, as it took {lane.rounds[0][0]:.1f} s"
         lane.rounds.clear()
     for number in range(rounds):
         if number >= _ROUNDS_MIN and perf_counter() - started_s > budget_s:
@@ -148,7 +165,7 @@ async def compare(
             Timing(lane.contender.name, lane.contender.note, tuple(lane.rounds)) for lane in lanes if not lane.failure
         ),
         absent=(
-            *(Absent(lane.contender.name, f"failed: {lane.failure}") for lane in lanes if lane.failure),
+            *(Absent(lane.contender.name, lane.failure) for lane in lanes if lane.failure),
             *(
                 Absent(each.name, f"not installed: `{each.install}`")
                 for each in contenders
@@ -170,7 +187,7 @@ async def _turn(lane: _Lane, *, runs_max: int) -> None:
                 times.append(await _timed_s(lane.contender))
     except Exception as error:  # noqa: BLE001 - whatever a contender fails of, the others are measured and it is shown
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        lane.failure = _PATH.sub("PATH", text)[:200]
+        lane.failure = f"failed: {_PATH.sub('PATH', text)[:200]}"
     lane.rounds.append(tuple(times))
 
 

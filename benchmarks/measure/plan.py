@@ -33,9 +33,9 @@ class Plan:
     @property
     def rounds(self) -> int:
         """Return how many rounds a comparison has if the budget allows it."""
-        return 40 if self.is_full else 20
+        return 30 if self.is_full else 15
 
     @property
     def budget_s(self) -> float:
         """Return when a comparison is content with fewer rounds."""
-        return 8.0 if self.is_full else 4.0
+        return 4.0 if self.is_full else 2.0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from benchmarks.measure.compare import Comparison, Ratio, again
+from benchmarks.measure.compare import Comparison, Spread, again
 from benchmarks.measure.report import Figure, Report, Verdict
 
 __all__ = ["comparison_tables", "environment_lines", "figure_table", "report_text", "verdict_table"]
@@ -109,7 +109,7 @@ def _footnotes(comparisons: Sequence[Comparison]) -> list[str]:
     return ["", *(f"* {note}" for note in notes)] if notes else []
 
 
-def _spread(ratio: Ratio | None) -> str:
+def _spread(ratio: Spread | None) -> str:
     return "" if ratio is None else f"{ratio.low:.2f} to {ratio.high:.2f}"
 
 
