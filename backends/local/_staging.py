@@ -58,12 +58,14 @@ class Staged:
 
         If it `is_flushed` afterwards, the disk begins with that while the rest is written.
         """
-        begun = 0
+        begun = position = 0
         for position in written(self.fd, content):
             call.check()
             if is_flushed and position - begun >= _FLUSH_BYTES:
                 begin_flush(self.fd, begun, position - begun)
                 begun = position
+        if begun:
+            begin_flush(self.fd, begun, position - begun)
 
     def is_published(self) -> bool:
         """Whether the file stands under another name than this, in its place or beside it."""
