@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from fs_core._bytes_search import count_newlines
 from fs_core.errors import quote_path
+from fs_core.splice import Replacement, Splice
 
 __all__ = ["common_affixes", "content_diff", "unified_diff"]
 
@@ -47,28 +49,30 @@ def _common_length(limit: int, same: Callable[[int, int], bool]) -> int:
 def content_diff(before: bytes, after: bytes, *, path: str, lines_max: int = LINES_SHOWN_MAX) -> str:
     """Return `unified_diff` of two contents of which it is not known where they differ."""
     prefix, suffix = common_affixes(before, after)
-    return unified_diff(before, after, path=path, prefix_bytes=prefix, suffix_bytes=suffix, lines_max=lines_max)
+    change = Replacement(prefix, len(before) - suffix, after[prefix : len(after) - suffix])
+    return unified_diff(Splice(before, (change,)), path=path, lines_max=lines_max)
 
 
-def unified_diff(
-    before: bytes, after: bytes, *, path: str, prefix_bytes: int, suffix_bytes: int, lines_max: int = LINES_SHOWN_MAX
-) -> str:
-    """Return the change from `before` to `after`, both UTF-8 text, as a unified diff; empty when there is none.
+def unified_diff(splice: Splice, *, path: str, lines_max: int = LINES_SHOWN_MAX) -> str:
+    """Return the change that `splice` makes of one UTF-8 text to another as a unified diff; empty when there is none.
 
-    Only the bytes between `prefix_bytes` and `suffix_bytes` may differ. At most `lines_max` lines of at most
-    `LINE_CHARS_MAX` code points are shown; what was left out is said in the last line.
+    At most `lines_max` lines of at most `LINE_CHARS_MAX` code points are shown; what was left out is said in the last
+    line. Of the contents only the lines from the first replacement to the last, and a few around, are looked at.
     """
-    if before == after:
+    before = splice.before
+    if not splice.replacements:
         return ""
-    start = _line_start(before, prefix_bytes, lines_back=CONTEXT_LINES)
-    old_end = _line_end(before, len(before) - suffix_bytes)
-    new_end = _line_end(after, len(after) - suffix_bytes)
-    if max(old_end, new_end) - start > REGION_BYTES_MAX:
-        body = [f"[the change spans {max(old_end, new_end) - start} bytes of long lines and is not shown]"]
+    start = _line_start(before, splice.replacements[0].start, lines_back=CONTEXT_LINES)
+    end = _line_end(before, splice.replacements[-1].end)
+    new_size = end - start + splice.size_bytes - len(before)
+    if max(end - start, new_size) > REGION_BYTES_MAX:
+        body = [f"[the change spans {max(end - start, new_size)} bytes of long lines and is not shown]"]
     else:
-        first_line = before.count(b"\n", 0, start) + 1
-        hunks = _hunks(_lines(before[start:old_end]), _lines(after[start:new_end]), first_line)
-        body = [*_bounded(hunks, lines_max)]
+        old, new = before[start:end], splice.part(start, end)
+        if old == new:
+            return ""
+        first_line = count_newlines(memoryview(before)[:start]) + 1
+        body = [*_bounded(_hunks(_lines(old), _lines(new), first_line), lines_max)]
     shown = quote_path(path)
     return "\n".join([f"--- {shown}", f"+++ {shown}", *body]) + "\n"
 

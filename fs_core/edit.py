@@ -4,13 +4,15 @@ Matching is exact, with one allowance: LF in the text to find matches LF or CRLF
 stays byte for byte, mixed endings and byte order mark included.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice, pairwise
 from typing import Final
 
-from fs_core.text import BOM, fold_newlines
+from fs_core._bytes_search import count_newlines
+from fs_core._matching import Matcher, PlainMatcher, Span, matcher_of
+from fs_core.splice import Replacement, Splice
+from fs_core.text import fold_newlines
 
 __all__ = ["PLACES_COUNTED_MAX", "Ambiguous", "Edit", "Missing", "Places", "Spliced", "apply_edit", "count_places"]
 
@@ -19,6 +21,11 @@ _COUNTED_BYTES_MAX: Final = 8 << 20
 """Each place that is counted costs a comparison of the whole needle, so a long needle is counted at fewer places."""
 
 _LINES_NAMED_MAX: Final = 10
+
+_RUNS_MAX: Final = 1_000
+_RUN_BYTES_MIN: Final = 1 << 12
+"""Places within a thousandth of the file, or within this, are replaced as one: neither a million objects nor a million
+tiny writes come of a million places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Spliced:
-    """The new content and how many places changed, all between the first `prefix_bytes` and the last `suffix_bytes`."""
+    """The new content and how many places changed. Places that are near one another share a part of `splice`."""
 
-    data: bytes
+    splice: Splice
     replacements: int
-    prefix_bytes: int
-    suffix_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,139 +84,125 @@ class Places:
         return f"{self.count} or more" if self.is_bound else str(self.count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    start: int
-    end: int
-
-
 def apply_edit(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
-    """Return the content after `edit`, or why it cannot be made. `data` must be valid text."""
-    matcher = _needle_matcher(data, edit)
+    """Return what `edit` makes of `data`, which must be valid text, or why it cannot be made.
+
+    Takes time in proportion to `data` whatever is sought, and next to no memory besides what is replaced.
+    """
+    needle = _needle(edit)
+    matcher = matcher_of(data, needle)
     first = matcher.find(0)
     if first is None:
         return Missing()
     if edit.replace_all:
-        return _splice(data, _all_spans(matcher, first), edit)
-    if matcher.find(first.start + 1) is None:
-        return _splice(data, [first], edit)
-    places = _possible_places(matcher)
-    lines = [data.count(b"\n", 0, span.start) + 1 for span in places[:_LINES_NAMED_MAX]]
-    return Ambiguous(places=matcher.counted(places), lines=tuple(dict.fromkeys(lines)))
+        return _replaced(data, first, matcher, needle, edit)
+    second = matcher.find(first[0] + 1)
+    if second is None:
+        new = _with_endings(_new_lines(edit), data, first, _NearestEnding(data))
+        return Spliced(Splice(data, (Replacement(*first, new),)), replacements=1)
+    spans = [first, *islice(_overlapping(matcher, second), _places_max(needle) - 1)]
+    return Ambiguous(places=_counted(len(spans), needle), lines=_lines_of(data, spans[:_LINES_NAMED_MAX]))
 
 
 def count_places(data: bytes, edit: Edit) -> Places:
     """Return at how many places `old_string` may stand, overlapping ones too."""
-    matcher = _needle_matcher(data, edit)
-    return matcher.counted(_possible_places(matcher))
+    needle = _needle(edit)
+    matcher = matcher_of(data, needle)
+    spans = islice(_overlapping(matcher, matcher.find(0)), _places_max(needle))
+    return _counted(sum(1 for _ in spans), needle)
 
 
-def _all_spans(matcher: "_Matcher", first: _Span) -> list[_Span]:
-    spans = [first]
-    while (span := matcher.find(spans[-1].end)) is not None:
-        spans.append(span)
-    return spans
-
-
-def _possible_places(matcher: "_Matcher") -> list[_Span]:
-    """Return every place, overlapping ones too, as far as they are counted."""
-    spans: list[_Span] = []
-    span = matcher.find(0)
-    while span is not None and len(spans) < matcher.places_max:
-        spans.append(span)
-        span = matcher.find(span.start + 1)
-    return spans
-
-
-class _Matcher:
-    """Finds the folded needle in raw bytes that need no folding: the needle was translated instead."""
-
-    def __init__(self, data: bytes, needle: bytes, *, refuse_before_lf: bool = False) -> None:
-        self._data = data
-        self._needle = needle
-        self._refuse_before_lf = refuse_before_lf
-        self._body_start = len(BOM) if data.startswith(BOM) else 0
-        self.places_max = max(2, min(PLACES_COUNTED_MAX, _COUNTED_BYTES_MAX // len(needle)))
-
-    def counted(self, spans: list[_Span]) -> Places:
-        """Return how many places were found, up to `places_max`."""
-        return Places(count=len(spans), is_bound=len(spans) == self.places_max)
-
-    def find(self, start: int) -> _Span | None:
-        """Return the first place at or after raw position `start`."""
-        position = self._data.find(self._needle, max(start, self._body_start))
-        while position >= 0:
-            end = position + len(self._needle)
-            if not (self._refuse_before_lf and self._data[end : end + 1] == b"\n"):
-                return _Span(position, end)
-            position = self._data.find(self._needle, position + 1)
-        return None
-
-
-class _FoldingMatcher(_Matcher):
-    """Finds the folded needle in a file of mixed endings, by folding the file and mapping places back."""
-
-    def __init__(self, data: bytes, needle: bytes) -> None:
-        super().__init__(data.replace(b"\r\n", b"\n"), needle)
-        # Raw position of the LF of every CRLF, and the same positions after folding: a CR fewer for each before it.
-        self._raw_lf = [length - 1 for length in accumulate(len(part) + 2 for part in data.split(b"\r\n")[:-1])]
-        self._folded_lf = [position - index - 1 for index, position in enumerate(self._raw_lf)]
-
-    def find(self, start: int) -> _Span | None:
-        """Return the first place at or after raw position `start`."""
-        span = super().find(self._folded(start))
-        return None if span is None else _Span(self._raw(span.start), self._raw(span.end))
-
-    def _folded(self, raw: int) -> int:
-        """Map a border between bytes; the one between CR and LF counts as after the line's end."""
-        return raw - bisect_left(self._raw_lf, raw)
-
-    def _raw(self, folded: int) -> int:
-        """Map a border between characters; the border before a folded LF is the one before its CR."""
-        return folded + bisect_left(self._folded_lf, folded)
-
-
-def _needle_matcher(data: bytes, edit: Edit) -> _Matcher:
+def _needle(edit: Edit) -> bytes:
     # A lone surrogate becomes bytes that no valid text holds, so it is missing like anything else.
-    return _matcher(data, fold_newlines(edit.old_string).encode("utf-8", "surrogatepass"))
+    return fold_newlines(edit.old_string).encode("utf-8", "surrogatepass")
 
 
-def _matcher(data: bytes, needle: bytes) -> _Matcher:
-    crlf = data.count(b"\r\n")
-    if not crlf:
-        return _Matcher(data, needle)
-    if b"\n" not in needle:
-        # A CR that ends the needle must not take the CR out of a CRLF, which is invisible to the reader.
-        return _Matcher(data, needle, refuse_before_lf=needle.endswith(b"\r"))
-    if crlf == data.count(b"\n"):
-        is_cut_ending = needle.endswith(b"\r")
-        return _Matcher(data, needle.replace(b"\n", b"\r\n"), refuse_before_lf=is_cut_ending)
-    return _FoldingMatcher(data, needle)
+def _new_lines(edit: Edit) -> list[bytes]:
+    return fold_newlines(edit.new_string).encode().split(b"\n")
 
 
-def _splice(data: bytes, spans: list[_Span], edit: Edit) -> Spliced:
-    new_lines = fold_newlines(edit.new_string).encode().split(b"\n")
+def _overlapping(matcher: Matcher, span: Span | None) -> Iterator[Span]:
+    while span is not None:
+        yield span
+        span = matcher.find(span[0] + 1)
+
+
+def _disjoint(matcher: Matcher, span: Span | None) -> Iterator[Span]:
+    while span is not None:
+        yield span
+        span = matcher.find(span[1])
+
+
+def _places_max(needle: bytes) -> int:
+    return max(2, min(PLACES_COUNTED_MAX, _COUNTED_BYTES_MAX // len(needle)))
+
+
+def _counted(count: int, needle: bytes) -> Places:
+    return Places(count=count, is_bound=count == _places_max(needle))
+
+
+def _lines_of(data: bytes, spans: list[Span]) -> tuple[int, ...]:
+    """Return the numbers of the lines that the places begin in, each once."""
+    view = memoryview(data)
+    borders = pairwise([0, *(start for start, _ in spans)])
+    counts = accumulate(count_newlines(view[start:end]) for start, end in borders)
+    return tuple(dict.fromkeys(count + 1 for count in counts))
+
+
+def _replaced(data: bytes, first: Span, matcher: Matcher, needle: bytes, edit: Edit) -> Spliced:
+    """Replace every place from `first` on."""
+    lines = _new_lines(edit)
+    if isinstance(matcher, PlainMatcher) and (len(lines) == 1 or b"\r" not in data):
+        runs = [*_uniform_runs(data, first, matcher, needle, b"\n".join(lines))]
+    else:
+        runs = [*_runs(data, _disjoint(matcher, first), lines)]
+    splice = Splice(data, tuple(replacement for replacement, _ in runs))
+    return Spliced(splice, replacements=sum(count for _, count in runs))
+
+
+def _run_bytes_max(data: bytes) -> int:
+    return max(_RUN_BYTES_MIN, len(data) // _RUNS_MAX)
+
+
+def _uniform_runs(
+    data: bytes, first: Span, matcher: Matcher, needle: bytes, new: bytes
+) -> Iterator[tuple[Replacement, int]]:
+    """Yield the replacement of each run of places, and their number: all places are the same, old and new."""
+    size = max(_run_bytes_max(data), len(needle))
+    span: Span | None = first
+    while span is not None:
+        start = span[0]
+        block = data[start : start + size]
+        *kept, rest = block.split(needle)
+        end = start + len(block) - len(rest)
+        yield Replacement(start, end, new.join([*kept, b""])), len(kept)
+        span = matcher.find(end)
+
+
+def _runs(data: bytes, spans: Iterator[Span], lines: list[bytes]) -> Iterator[tuple[Replacement, int]]:
+    """Yield the replacement of each run of places, and their number."""
+    size = _run_bytes_max(data)
     nearest = _NearestEnding(data)
     pieces: list[bytes] = []
-    position = 0
+    start = end = 0
     for span in spans:
-        pieces.append(data[position : span.start])
-        pieces.append(_with_endings(new_lines, data, span, nearest))
-        position = span.end
-    pieces.append(data[position:])
-    return Spliced(
-        data=b"".join(pieces),
-        replacements=len(spans),
-        prefix_bytes=spans[0].start,
-        suffix_bytes=len(data) - spans[-1].end,
-    )
+        if pieces and span[1] - start > size:
+            yield Replacement(start, end, b"".join(pieces)), len(pieces) // 2 + 1
+            pieces = []
+        if pieces:
+            pieces.append(data[end : span[0]])
+        else:
+            start = span[0]
+        pieces.append(_with_endings(lines, data, span, nearest))
+        end = span[1]
+    yield Replacement(start, end, b"".join(pieces)), len(pieces) // 2 + 1
 
 
-def _with_endings(new_lines: list[bytes], data: bytes, span: _Span, nearest: "_NearestEnding") -> bytes:
+def _with_endings(new_lines: list[bytes], data: bytes, span: Span, nearest: "_NearestEnding") -> bytes:
     """Join the new lines with the endings of the lines they replace; the last one serves for those beyond."""
     if len(new_lines) == 1:
         return new_lines[0]
-    endings = list(_endings(data[span.start : span.end])) or [nearest.of(span)]
+    endings = list(_endings(data[span[0] : span[1]])) or [nearest.of(span)]
     pieces = [new_lines[0]]
     for index, line in enumerate(new_lines[1:]):
         pieces.append(endings[min(index, len(endings) - 1)])
@@ -237,12 +228,13 @@ class _NearestEnding:
         self._newline = -1
         self._is_last = False
 
-    def of(self, span: _Span) -> bytes:
+    def of(self, span: Span) -> bytes:
         """Return the ending for new lines in place of `span`."""
-        if self._newline < span.end and not self._is_last:
-            self._newline = self._data.find(b"\n", span.end)
+        start, end = span
+        if self._newline < end and not self._is_last:
+            self._newline = self._data.find(b"\n", end)
             if self._newline < 0:
-                self._newline = self._data.rfind(b"\n", 0, span.start)
+                self._newline = self._data.rfind(b"\n", 0, start)
                 self._is_last = True
         is_crlf = self._newline > 0 and self._data[self._newline - 1 : self._newline] == b"\r"
         return b"\r\n" if is_crlf else b"\n"

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from anyio import to_thread
 
 from fs_core.cancellation import to_the_end
-from fs_core.contents import ContentCollector, SeenContents
+from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
 from fs_core.edit import Edit
 from fs_core.errors import (
     FsError,
@@ -192,15 +192,16 @@ class BackedFileSystem:
                     before = await self._whole(target, seen, edit)
                     splice = partial(spliced_or_refuse, before.data, edit, target)
                     spliced = await _inline_or_thread(len(before.data), splice)
-                    receipt = await self._backend.write(target, spliced.data, condition=IfVersion(before.version))
+                    receipt = await self._backend.patch(target, spliced.splice, condition=IfVersion(before.version))
                 except StaleVersion:
                     # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
                     if seen is not None or attempt == ATTEMPTS_MAX - 1:
                         raise
                 else:
                     receipt = await _remembered(receipt, target, policy)
-                    self._contents.put(receipt.version.digest, spliced.data)
-                    describe = partial(edited, target, before.data, spliced, receipt)
+                    if spliced.splice.size_bytes <= ENTRY_BYTES_MAX:
+                        self._contents.put(receipt.version.digest, spliced.splice.joined())
+                    describe = partial(edited, target, spliced, receipt)
                     return await _described(len(before.data), describe)
         raise AssertionError("the loop returns or raises")
 
@@ -283,7 +284,8 @@ class BackedFileSystem:
             raise deleted_since(target, "write") from error
         if not seen.version.same_content(version):
             raise await self._changed(target, seen, current)
-        return current, version
+        # Of a part the token alone was compared; the store has the content to compare as well, if it can.
+        return current, version if version.digest is not None else replace(version, digest=seen.version.digest)
 
     async def _publish_new(self, target: Target, data: bytes, condition: WriteCondition) -> WriteReceipt:
         try:

@@ -63,7 +63,7 @@ class Edited:
 
 
 def spliced_or_refuse(data: bytes, edit: Edit, target: Target) -> Spliced:
-    """Return the content after `edit`.
+    """Return what `edit` makes of the content.
 
     Raises:
         EditNotFound: `old_string` does not occur, with the reason as far as it can be told.
@@ -85,20 +85,13 @@ def spliced_or_refuse(data: bytes, edit: Edit, target: Target) -> Spliced:
             raise AmbiguousEdit(reason, path=target.display_path, operation="edit")
 
 
-def edited(target: Target, before: bytes, spliced: Spliced, receipt: WriteReceipt) -> Edited:
+def edited(target: Target, spliced: Spliced, receipt: WriteReceipt) -> Edited:
     """Return the result of an edit that has been published."""
-    diff = unified_diff(
-        before,
-        spliced.data,
-        path=target.display_path,
-        prefix_bytes=spliced.prefix_bytes,
-        suffix_bytes=spliced.suffix_bytes,
-    )
     return Edited(
         target=target,
         replacements=spliced.replacements,
         version=receipt.version,
-        diff=diff,
+        diff=unified_diff(spliced.splice, path=target.display_path),
         notes=receipt.notes,
     )
 

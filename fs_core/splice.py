@@ -53,18 +53,26 @@ class Splice:
 
     def pieces(self) -> Iterator[memoryview]:
         """Yield the new content in order; no piece is empty."""
-        view = memoryview(self.before)
-        new = (memoryview(one.data) for one in self.replacements)
-        for start, end in self.kept():
-            if end > start:
-                yield view[start:end]
-            inserted = next(new, None)
-            if inserted:
-                yield inserted
+        return self._pieces_between(0, len(self.before))
 
     def joined(self) -> bytes:
         """Return the new content as one copy."""
         return b"".join(self.pieces())
+
+    def part(self, first: int, last: int) -> bytes:
+        """Return what is in place of the old bytes from `first` to `last`, between which all replacements stand."""
+        return b"".join(self._pieces_between(first, last))
+
+    def _pieces_between(self, first: int, last: int) -> Iterator[memoryview]:
+        view = memoryview(self.before)
+        new = (memoryview(one.data) for one in self.replacements)
+        for start, end in self.kept():
+            old = view[max(start, first) : min(end, last)]
+            if old:
+                yield old
+            inserted = next(new, None)
+            if inserted:
+                yield inserted
 
     def digest(self) -> Digest:
         """Return the digest of the new content."""

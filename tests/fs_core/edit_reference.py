@@ -1,12 +1,32 @@
 """Literal replacement by the letter of the specification: fold, find everywhere, map back. Slow and obvious."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Places, Spliced
 from fs_core.text import BOM
 
 
-def expected_outcome(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
+@dataclass(frozen=True)
+class Content:
+    """The new content, how many places changed, and that all are after `prefix_bytes` and before `suffix_bytes`."""
+
+    data: bytes
+    replacements: int
+    prefix_bytes: int
+    suffix_bytes: int
+
+
+def told(outcome: Spliced | Missing | Ambiguous) -> Content | Missing | Ambiguous:
+    """Return an outcome without how its splice is put together."""
+    if not isinstance(outcome, Spliced):
+        return outcome
+    first, last = outcome.splice.replacements[0], outcome.splice.replacements[-1]
+    suffix_bytes = len(outcome.splice.before) - last.end
+    return Content(outcome.splice.joined(), outcome.replacements, first.start, suffix_bytes)
+
+
+def expected_outcome(data: bytes, edit: Edit) -> Content | Missing | Ambiguous:
     units = list(_units(data))
     folded = "".join(character for character, _, _ in units)
     needle = edit.old_string.replace("\r\n", "\n")
@@ -28,7 +48,7 @@ def expected_outcome(data: bytes, edit: Edit) -> Spliced | Missing | Ambiguous:
         pieces += [data[position:raw_start], _replacement(data, units, start, start + len(needle), edit.new_string)]
         position = raw_end
     pieces.append(data[position:])
-    return Spliced(
+    return Content(
         data=b"".join(pieces),
         replacements=len(spans),
         prefix_bytes=spans[0][0],

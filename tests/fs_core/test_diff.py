@@ -5,15 +5,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fs_core.diff import common_affixes, unified_diff
+from fs_core.diff import common_affixes, content_diff, unified_diff
 from fs_core.edit import Edit, Spliced, apply_edit
+from fs_core.splice import Replacement, Splice
 
 NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_of(before: bytes, after: bytes, *, path: str = "a.txt") -> str:
-    prefix_bytes, suffix_bytes = common_affixes(before, after)
-    return unified_diff(before, after, path=path, prefix_bytes=prefix_bytes, suffix_bytes=suffix_bytes)
+    return content_diff(before, after, path=path)
 
 
 def split(text: bytes) -> list[str]:
@@ -100,9 +100,8 @@ def test_applying_the_diff_of_an_edit_gives_the_edited_text(before: bytes, old: 
     if not isinstance(outcome, Spliced):
         assert old.encode() not in before
         return
-    affixes = {"prefix_bytes": outcome.prefix_bytes, "suffix_bytes": outcome.suffix_bytes}
-    diff = unified_diff(before, outcome.data, path="a.txt", **affixes)
-    assert outcome.data == (patched(before, diff) if diff else before)
+    diff = unified_diff(outcome.splice, path="a.txt")
+    assert outcome.splice.joined() == (patched(before, diff) if diff else before)
 
 
 @given(length=st.integers(0, 14), at=st.integers(0, 14), added=st.integers(0, 3), removed=st.integers(0, 3))
@@ -201,7 +200,8 @@ def test_a_change_of_thousands_of_lines_is_one_block_with_context() -> None:
     after = before.replace(b"old\n", b"new\n")
     head = ["@@ -2,1506 +2,1506 @@", " 1", " 2", " 3", "-old"]
     assert diff_of(before, after).split("\n")[2:7] == head
-    assert unified_diff(before, after, path="a.txt", prefix_bytes=8, suffix_bytes=8).split("\n")[2:7] == head
+    splice = Splice(before, (Replacement(8, len(before) - 8, after[8:-8]),))
+    assert unified_diff(splice, path="a.txt").split("\n")[2:7] == head
 
 
 @pytest.mark.timeout(6)

@@ -4,12 +4,13 @@ import pytest
 
 from fs_core.edit import PLACES_COUNTED_MAX, Ambiguous, Edit, Missing, Places, Spliced, apply_edit
 from fs_core.text import BOM
+from tests.fs_core.edit_reference import Content, told
 
 
 def edited(data: bytes, old_string: str, new_string: str, *, replace_all: bool = False) -> bytes:
     outcome = apply_edit(data, Edit(old_string, new_string, replace_all=replace_all))
     assert isinstance(outcome, Spliced), outcome
-    return outcome.data
+    return outcome.splice.joined()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_several_places_are_counted_and_their_lines_named(
 
 def test_the_changed_region_and_the_number_of_places_are_told() -> None:
     outcome = apply_edit(b"..a..a...", Edit("a", "bb", replace_all=True))
-    assert outcome == Spliced(data=b"..bb..bb...", replacements=2, prefix_bytes=2, suffix_bytes=3)
+    assert told(outcome) == Content(data=b"..bb..bb...", replacements=2, prefix_bytes=2, suffix_bytes=3)
 
 
 def test_an_edit_that_looks_for_nothing_cannot_be_made() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from fs_core.digest import content_digest
-from fs_core.edit import Ambiguous, Edit, Missing, Spliced
+from fs_core.edit import Ambiguous, Edit, Missing
 from fs_core.errors import (
     AmbiguousEdit,
     EditNotFound,
@@ -31,7 +31,7 @@ from fs_core.errors import (
 from fs_core.page import Window
 from fs_core.policy import OwnerId
 from fs_core.text import BOM
-from tests.fs_core.edit_reference import expected_outcome
+from tests.fs_core.edit_reference import Content, expected_outcome
 from tests.fs_core.seam import ME, OTHER, Seam
 from tests.fs_core.text_reference import expected_page, first_offence, near_texts, texts, windows
 
@@ -173,7 +173,7 @@ class SeamMachine(RuleBasedStateMachine):
             case Ambiguous(places=places):
                 assert type(outcome) is AmbiguousEdit
                 assert f"old_string has {places} " in outcome.reason
-            case Spliced(data=after, replacements=replacements):
+            case Content(data=after, replacements=replacements):
                 assert not isinstance(outcome, FsError)
                 assert outcome.replacements == replacements
                 assert outcome.version.digest == content_digest(after)

@@ -40,7 +40,7 @@ def test_an_edit_makes_the_content_after_it(shape: Shape) -> None:
     before = content(shape, 3)
     spliced = apply_edit(render(before).encode(), added_by_edit(before, "new"))
     assert isinstance(spliced, Spliced)
-    assert spliced.data == render(before.after("new")).encode()
+    assert spliced.splice.joined() == render(before.after("new")).encode()
 
 
 def test_states_are_those_on_the_way_each_with_its_own_digest() -> None:
