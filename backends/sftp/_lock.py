@@ -58,6 +58,8 @@ class HeldLock:
     name: str
     lease_s: float
     renewed_at_s: float
+    is_removed: bool = False
+    """Whether the empty directory that remained of the lock is known to be gone."""
 
     @property
     def path(self) -> str:
@@ -84,13 +86,15 @@ class HeldLock:
         self.name, self.renewed_at_s = name, now_s
 
     def publish(self, client: SftpClient, target: str) -> None:
-        """Put the upload in the target's place, atomically, which ends the lock.
+        """Put the upload in the target's place, atomically, which ends the lock; its directory goes in the same flight.
 
         Raises:
             Fenced: the lock was broken; nothing happened.
         """
-        (reply,) = client.exchange(wire.posix_rename(self.path, target))
-        _raise_if_fenced(wire.status_of(reply))
+        # A directory that still holds an upload, of whomever, is not removed by this.
+        renamed, removed = client.exchange(wire.posix_rename(self.path, target), wire.rmdir(self.box))
+        _raise_if_fenced(wire.status_of(renamed))
+        self.is_removed = wire.status_of(removed) is None
 
 
 def _raise_if_fenced(status: StatusError | None) -> None:

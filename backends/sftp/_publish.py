@@ -282,7 +282,8 @@ class _Write:
         """
         with suppress(ConnectionLost, StatusError):
             if self._held is not None:
-                client.exchange(wire.rmdir(self._lock_box))
+                if not self._held.is_removed:
+                    client.exchange(wire.rmdir(self._lock_box))
             else:
                 _, removed = client.exchange(wire.remove(self._staging.path), wire.rmdir(self._staging.box))
                 if wire.status_of(removed) is not None:

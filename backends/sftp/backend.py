@@ -220,7 +220,7 @@ class SftpBackend(Backend):
         return await self._look(shown, "list", work)
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
-        """See `Backend`. A new file takes five round trips, a replaced one eight, up to 16 MiB."""
+        """See `Backend`. A new file takes five round trips, a replaced one seven, up to 16 MiB."""
         return await self._publish(target, Content.of_bytes(data), condition)
 
     async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:

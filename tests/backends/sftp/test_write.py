@@ -219,7 +219,7 @@ async def test_cost_in_round_trips(sftp_harness: SftpHarness, round_trips: Round
         "stat": 1,
         "read": 3,
         "scan": 3,
-        "replace": 8,
+        "replace": 7,
         "resolve and list": 4,
     }
 
