@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Protocol, cast
@@ -14,13 +14,23 @@ from typing import IO, Protocol, cast
 from pydantic import SecretStr
 
 from backends.options import S3Options, SftpOptions
-from benchmarks.backends.access import S3Access, SftpAccess
+from benchmarks.backends.access import OpenedPeer, S3Access, SftpAccess
+from benchmarks.measure.case import NotInstalled
+from benchmarks.peers.asyncssh import ASYNCSSH
+from benchmarks.peers.fsspec_sftp import FSSPEC_SFTP
+from benchmarks.peers.naive_s3fs import NAIVE_S3FS
+from benchmarks.peers.obstore import OBSTORE
+from benchmarks.peers.raw_aiobotocore import RAW_AIOBOTOCORE
 from seamfs.config import Settings
 from seamfs.embedded.s3 import embedded_s3
 from tests.support.s3_servers import S3Server, seaweedfs
 from tests.support.sftp_servers import real_server
 
-__all__ = ["S3Store", "SftpStore", "Store", "moto_store", "openssh_store", "seaweedfs_store"]
+__all__ = ["S3_PEERS", "SFTP_PEERS", "S3Store", "SftpStore", "Store", "moto_store", "openssh_store", "seaweedfs_store"]
+
+S3_PEERS = (RAW_AIOBOTOCORE, OBSTORE, NAIVE_S3FS)
+SFTP_PEERS = (ASYNCSSH, FSSPEC_SFTP)
+"""The first is the one that is compared with."""
 
 _PREFIX = "bench"
 _AGE_S = 3_600.0
@@ -43,6 +53,8 @@ class Store(Protocol):
     def settings(self) -> Settings: ...
 
     def put(self, name: str, data: bytes) -> None: ...
+
+    async def enter_peers(self, stack: AsyncExitStack) -> list[OpenedPeer | NotInstalled]: ...
 
     def through(self, port: int) -> "Store": ...
 
@@ -79,6 +91,9 @@ class S3Store:
     def put(self, name: str, data: bytes) -> None:
         self.server.client.put_object(Bucket=self.access.bucket, Key=self.access.key(name), Body=data)
 
+    async def enter_peers(self, stack: AsyncExitStack) -> list[OpenedPeer | NotInstalled]:
+        return [await peer.enter(stack, self.access) for peer in S3_PEERS]
+
     def through(self, port: int) -> "S3Store":
         return replace(self, access=replace(self.access, endpoint_url=f"http://127.0.0.1:{port}"))
 
@@ -114,6 +129,9 @@ class SftpStore:
         file.write_bytes(data)
         changed_at_s = time.time() - _AGE_S
         os.utime(file, (changed_at_s, changed_at_s))
+
+    async def enter_peers(self, stack: AsyncExitStack) -> list[OpenedPeer | NotInstalled]:
+        return [await peer.enter(stack, self.access) for peer in SFTP_PEERS]
 
     def through(self, port: int) -> "SftpStore":
         known = self.access.known_hosts_file.read_text().replace(f":{self.access.port} ", f":{port} ")

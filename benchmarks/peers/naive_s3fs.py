@@ -50,7 +50,7 @@ class NaiveS3fs:
 
 @asynccontextmanager
 async def naive_s3fs(access: S3Access) -> AsyncGenerator[NaiveS3fs]:
-    """Make a file system object; its own cache of listings is off, which would show old files."""
+    """Make a file system object, which the library keeps; its cache of listings is off, which would show old files."""
     files = cast("Callable[..., _FileSystem]", import_module("s3fs").S3FileSystem)(
         endpoint_url=access.endpoint_url,
         key=access.access_key_id,
@@ -58,7 +58,6 @@ async def naive_s3fs(access: S3Access) -> AsyncGenerator[NaiveS3fs]:
         client_kwargs={"region_name": access.region},
         config_kwargs={"max_pool_connections": _THREADS_MAX},
         use_listings_cache=False,
-        skip_instance_cache=True,
     )
     yield NaiveS3fs(files, access)
 

@@ -13,7 +13,7 @@ from typing import IO, Final, cast
 
 from benchmarks.backends.access import SftpAccess
 
-__all__ = ["INSTALL", "NAME", "OpensshSftp", "openssh_sftp", "openssh_version"]
+__all__ = ["INSTALL", "NAME", "OpensshSftp", "openssh_sftp", "version"]
 
 NAME: Final = "OpenSSH sftp"
 INSTALL: Final = "apt-get install openssh-client"
@@ -74,7 +74,7 @@ def openssh_sftp(access: SftpAccess, *, cipher: str | None = None) -> Generator[
             process.kill()
 
 
-def openssh_version() -> str | None:
+def version() -> str | None:
     """Return what the programs say of themselves, such as `9.2p1`; `None` if they are not installed."""
     if shutil.which(_PROGRAM) is None:
         return None
