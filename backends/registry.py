@@ -1,13 +1,15 @@
 """Which backend serves a URL. A store's library is loaded when a URL asks for it, not before."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from backends._urls import RootUrl, local_path, parse_root_url
 from backends.options import BackendOptions
 from fs_core.errors import Unsupported
 from fs_core.protocol import Backend
-from fs_core.testing.memory import MemoryBackend, MemoryStore
+
+if TYPE_CHECKING:
+    from fs_core.testing.memory import MemoryStore
 
 __all__ = ["open_backend"]
 
@@ -18,7 +20,7 @@ _SAME: Final = {"asynclocal": "file", "local": "file", "s3a": "s3", "ssh": "sftp
 _NO_STORE: Final = frozenset({"async_wrapper", "asyncwrapper", "dask", "generic"})
 """Names in fsspec's list that open whatever a path asks for, files of this machine included."""
 
-_memory_stores: dict[str, MemoryStore] = {}
+_memory_stores: "dict[str, MemoryStore]" = {}
 """Named stores of this process, for as long as it lives."""
 
 
@@ -41,6 +43,8 @@ async def open_backend(url: str, options: BackendOptions) -> Backend:
 
             return await open_local(local_path(root), options.local)
         case "memory":
+            from fs_core.testing.memory import MemoryBackend, MemoryStore
+
             name = root.public.removeprefix("memory://")
             return MemoryBackend(_memory_stores.setdefault(name, MemoryStore()), name=name)
         case "s3":

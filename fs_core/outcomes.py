@@ -7,7 +7,6 @@ from fs_core.contents import ENTRY_BYTES_MAX
 from fs_core.diff import content_diff, unified_diff
 from fs_core.edit import Ambiguous, Edit, Missing, Places, Spliced, apply_edit, count_places
 from fs_core.errors import AmbiguousEdit, EditNotFound, NotText, Operation, StaleVersion
-from fs_core.mismatch import explain_mismatch
 from fs_core.notes import write_notes
 from fs_core.page import Page
 from fs_core.text import NotTextFinding, find_not_text
@@ -74,6 +73,9 @@ def spliced_or_refuse(data: bytes, edit: Edit, target: Target) -> Spliced:
         case Spliced():
             return outcome
         case Missing():
+            # What explains takes long to load, and most edits match.
+            from fs_core.mismatch import explain_mismatch
+
             reason = f"old_string does not occur in the file; it was not changed; {explain_mismatch(data, edit)}"
             raise EditNotFound(reason, path=target.display_path, operation="edit")
         case Ambiguous(places=places, lines=lines):

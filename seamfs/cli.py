@@ -1,4 +1,7 @@
-"""The command `seamfs`. Whatever a command needs is imported when it runs: `--version` loads next to nothing."""
+"""The command `seamfs`. Whatever a command needs is imported when it runs: `--version` loads next to nothing.
+
+So do the modules behind it: what few calls of a command need is imported where they need it.
+"""
 
 import argparse
 import os
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import Final, NoReturn, cast
 
 from seamfs.mount_flags import add_mount_flags
+from seamfs.version import VERSION
 
 __all__ = ["main"]
 
@@ -85,7 +89,7 @@ def _single(error: Exception) -> Exception:
 
 
 class _Version(argparse.Action):
-    """Prints the installed version; looked up only when asked for."""
+    """Prints the version."""
 
     def __call__(
         self,
@@ -94,10 +98,8 @@ class _Version(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> NoReturn:
-        from importlib.metadata import version
-
         del namespace, values, option_string
-        sys.stdout.write(f"seamfs {version('seamfs')}\n")
+        sys.stdout.write(f"seamfs {VERSION}\n")
         parser.exit(SUCCESS)
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from typing import Any, Final
 
 import anyio
@@ -16,6 +15,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from progressive import Surface
 from seamfs.mcp_agents import NAME_HEADER, Agents, Context, is_sessionless, requested_name
+from seamfs.version import VERSION
 from seamfs.workspace import Workspace
 from tool_runtime import (
     ContentBlock,
@@ -108,7 +108,7 @@ def build_server(
 
     server = Server[Agents](
         "seamfs",
-        version=version("seamfs"),
+        version=VERSION,
         instructions=instructions(workspace, surface),
         lifespan=lifespan,
         get_tool_input_schema=input_schema,

@@ -4,11 +4,12 @@ import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
-from progressive.gateway.mounts import HttpMount, Mount, StdioMount
+if TYPE_CHECKING:
+    from progressive.gateway.mounts import Mount
 
 __all__ = ["MountSettings"]
 
@@ -51,12 +52,14 @@ class MountSettings(BaseModel):
         _refuse_twice("headers", map(str.lower, self.headers), map(str.lower, self.headers_from))
         return self
 
-    def mount(self, name: str) -> Mount:
+    def mount(self, name: str) -> "Mount":
         """Return the mount, with what it takes from the environment of this process.
 
         Raises:
             ValueError: A variable is not set, or a name, URL or value cannot be used; secrets are not in the message.
         """
+        from progressive.gateway.mounts import HttpMount, StdioMount
+
         if self.url is not None:
             sent = {header: self._variable(name, "headers_from", key) for header, key in self.headers_from.items()}
             return HttpMount(name=name, url=self.url.get_secret_value(), headers={**self.headers, **sent})

@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from fs_core.errors import FsError, NotText, TooLarge
 from seamfs.config import Settings, load_settings, refuse_unused_state
-from seamfs.session_claim import claimed
 from seamfs.terminal import write_text
 from seamfs.workspace import open_workspace
 from tool_runtime import ToolFailure, ToolResult
@@ -80,6 +79,9 @@ async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, set
         async with open_workspace(root, settings=settings) as workspace:
             if settings.state is None or not workspace.remembers:
                 return await workspace.call(workspace.session(), name, arguments)
+            # Without a state, which most commands are, there is nothing to claim.
+            from seamfs.session_claim import claimed
+
             session = settings.session or CLI_SESSION
             # Single commands share a session with each other, and not with a server.
             async with claimed(settings.state, root_url=workspace.root.url, session=session, shared=True):

@@ -18,7 +18,6 @@ from fs_core.policy import MemoryObservations, ObservationStore, OwnerId, ReadBe
 from fs_core.protocol import Backend, Capabilities
 from fs_core.session import FileSession
 from seamfs.config import Settings, load_settings
-from seamfs.session_document import dump_session, load_session
 from seamfs.state_path import real_path
 from tool_fs.toolset import file_tools
 from tool_runtime import ToolCall, ToolResult, ToolRuntime
@@ -97,6 +96,8 @@ class Workspace:
             FsError: The store of observations cannot be read.
             BadSessionError: It would be longer than a document may be.
         """
+        from seamfs.session_document import dump_session
+
         return dump_session(await self._observations.export(OwnerId(owner)), root_url=self.root.url)
 
     async def import_session(self, owner: str, text: str) -> None:
@@ -109,6 +110,8 @@ class Workspace:
             BadSessionError: The document is none, of an unknown version, or of another root. Nothing is changed.
             FsError: The store of observations cannot be written.
         """
+        from seamfs.session_document import load_session
+
         await self._observations.restore(OwnerId(owner), load_session(text, root_url=self.root.url))
 
     async def call(self, session: FileSession, name: str, arguments: Mapping[str, JsonValue]) -> ToolResult:

@@ -1,5 +1,6 @@
 """The command line: exit statuses, what goes where, and what is quiet."""
 
+import importlib.metadata
 import io
 import json
 import os
@@ -242,23 +243,77 @@ def test_help_says_that_one_shot_commands_know_no_earlier_read(capsys: pytest.Ca
     assert "without the read-before-write rule" in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_version_is_shown_by_a_process_that_loads_next_to_nothing() -> None:
+NOT_FOR_LOCAL_DISK = [
+    "aiobotocore",
+    "anthropic",
+    "asyncssh",
+    "botocore",
+    "charset_normalizer",
+    "fs_core.mismatch",
+    "fs_core.testing",
+    "fsspec",
+    "httpx",
+    "jsonschema_rs",
+    "mcp",
+    "moto",
+    "numpy",
+    "openai",
+    "paramiko",
+    "progressive.catalog",
+    "progressive.code.tool",
+    "progressive.disclosure",
+    "progressive.gateway.gateway",
+    "progressive.gateway.mounts",
+    "pydantic_monty",
+    "pydantic_settings",
+    "rapidfuzz",
+    "rich",
+    "s3fs",
+    "seamfs.session_claim",
+    "seamfs.session_document",
+    "seamfs.state",
+    "snowballstemmer",
+    "starlette",
+    "trio",
+    "uvicorn",
+]
+"""What takes long to load, and what a command on local disk has no use for."""
+
+NOT_FOR_THE_VERSION = [*NOT_FOR_LOCAL_DISK, "anyio", "asyncio", "fs_core", "importlib.metadata", "pydantic", "regex"]
+
+
+def loaded_by(arguments: list[str], modules: list[str], *, directory: Path) -> tuple[list[str], set[str]]:
+    """Return the lines that a command prints in a process without settings, and which of the modules it loads."""
     program = (
-        "import sys, seamfs.cli\n"
-        "try: seamfs.cli.main(['--version'])\n"
-        "except SystemExit: print(*sorted({'pydantic', 'anyio', 'asyncio', 'mcp', 'fs_core'} & sys.modules.keys()))"
+        f"import sys, seamfs.cli\ntry: seamfs.cli.main({arguments})\nfinally: print(*sys.modules.keys() & {modules})"
     )
+    settings = {name for name in os.environ if name.startswith("SEAMFS_")}
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        env=environment(),
+        env={name: value for name, value in environment().items() if name not in settings},
+        cwd=directory,
         timeout=TIMEOUT_S,
         check=True,
     )
-    version, loaded = done.stdout.split("\n", 1)
-    assert version == "seamfs 0.1.0"
-    assert loaded.strip() == ""
+    *shown, loaded = done.stdout.splitlines()
+    return shown, set(loaded.split())
+
+
+def test_the_version_is_shown_by_a_process_that_loads_next_to_nothing(tmp_path: Path) -> None:
+    shown, loaded = loaded_by(["--version"], NOT_FOR_THE_VERSION, directory=tmp_path)
+    assert shown == [f"seamfs {importlib.metadata.version('seamfs')}"]
+    assert loaded == set()
+
+
+def test_a_file_of_local_disk_is_read_by_a_process_that_loads_nothing_for_other_stores_and_commands(
+    root: Path, tmp_path: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    shown, loaded = loaded_by(["read", str(root), "a.txt"], NOT_FOR_LOCAL_DISK, directory=tmp_path)
+    assert "1: one" in shown
+    assert loaded == set()
 
 
 def test_a_reader_that_leaves_is_no_error(root: Path) -> None:
