@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 from fs_core._bytes_search import find
 from fs_core.text import BOM
 
-__all__ = ["Matcher", "PlainMatcher", "Span", "matcher_of"]
+__all__ = ["Matcher", "Span", "matcher_of"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a place in the raw bytes."""
@@ -38,14 +38,14 @@ def matcher_of(data: bytes, needle: bytes) -> Matcher:
     may_differ = b"\n" in needle or needle.endswith(b"\r")
     if may_differ and b"\r" in data:
         return _EndingsMatcher(data, needle)
-    return PlainMatcher(data, needle)
+    return _PlainMatcher(data, needle)
 
 
 def _body_start(data: bytes) -> int:
     return len(BOM) if data.startswith(BOM) else 0
 
 
-class PlainMatcher:
+class _PlainMatcher:
     """Finds a text that stands as it is wherever it stands."""
 
     def __init__(self, data: bytes, needle: bytes) -> None:

@@ -10,7 +10,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Final
 
 from fs_core._bytes_search import count_newlines
-from fs_core._matching import Matcher, PlainMatcher, Span, matcher_of
+from fs_core._matching import Matcher, Span, matcher_of
 from fs_core.splice import Replacement, Splice
 from fs_core.text import fold_newlines
 
@@ -127,12 +127,6 @@ def _overlapping(matcher: Matcher, span: Span | None) -> Iterator[Span]:
         span = matcher.find(span[0] + 1)
 
 
-def _disjoint(matcher: Matcher, span: Span | None) -> Iterator[Span]:
-    while span is not None:
-        yield span
-        span = matcher.find(span[1])
-
-
 def _places_max(needle: bytes) -> int:
     return max(2, min(PLACES_COUNTED_MAX, _COUNTED_BYTES_MAX // len(needle)))
 
@@ -150,52 +144,64 @@ def _lines_of(data: bytes, spans: list[Span]) -> tuple[int, ...]:
 
 
 def _replaced(data: bytes, first: Span, matcher: Matcher, needle: bytes, edit: Edit) -> Spliced:
-    """Replace every place from `first` on."""
+    """Replace every place from `first` on, those that are near one another as one."""
     lines = _new_lines(edit)
-    if isinstance(matcher, PlainMatcher) and (len(lines) == 1 or b"\r" not in data):
-        runs = [*_uniform_runs(data, first, matcher, needle, b"\n".join(lines))]
-    else:
-        runs = [*_runs(data, _disjoint(matcher, first), lines)]
-    splice = Splice(data, tuple(replacement for replacement, _ in runs))
-    return Spliced(splice, replacements=sum(count for _, count in runs))
-
-
-def _run_bytes_max(data: bytes) -> int:
-    return max(_RUN_BYTES_MIN, len(data) // _RUNS_MAX)
-
-
-def _uniform_runs(
-    data: bytes, first: Span, matcher: Matcher, needle: bytes, new: bytes
-) -> Iterator[tuple[Replacement, int]]:
-    """Yield the replacement of each run of places, and their number: all places are the same, old and new."""
-    size = max(_run_bytes_max(data), len(needle))
+    size = max(_RUN_BYTES_MIN, len(data) // _RUNS_MAX, 2 * len(needle))
+    has_cr, nearest = b"\r" in data, _NearestEnding(data)
+    replacements: list[Replacement] = []
+    count = 0
     span: Span | None = first
     while span is not None:
-        start = span[0]
-        block = data[start : start + size]
-        *kept, rest = block.split(needle)
-        end = start + len(block) - len(rest)
-        yield Replacement(start, end, new.join([*kept, b""])), len(kept)
-        span = matcher.find(end)
-
-
-def _runs(data: bytes, spans: Iterator[Span], lines: list[bytes]) -> Iterator[tuple[Replacement, int]]:
-    """Yield the replacement of each run of places, and their number."""
-    size = _run_bytes_max(data)
-    nearest = _NearestEnding(data)
-    pieces: list[bytes] = []
-    start = end = 0
-    for span in spans:
-        if pieces and span[1] - start > size:
-            yield Replacement(start, end, b"".join(pieces)), len(pieces) // 2 + 1
-            pieces = []
-        if pieces:
-            pieces.append(data[end : span[0]])
+        block = data[span[0] : span[0] + size]
+        forms = _uniform_forms(block, needle, lines, has_cr=has_cr)
+        if forms is None:
+            run, places, span = _run_by_places(data, span, matcher, lines, nearest, end_max=span[0] + size)
         else:
-            start = span[0]
-        pieces.append(_with_endings(lines, data, span, nearest))
+            run, places = _run_of_block(block, span[0], *forms)
+            span = matcher.find(run.end)
+        replacements.append(run)
+        count += places
+    return Spliced(Splice(data, tuple(replacements)), replacements=count)
+
+
+def _uniform_forms(block: bytes, needle: bytes, lines: list[bytes], *, has_cr: bool) -> tuple[bytes, bytes] | None:
+    """Return what stands at all places within `block` and what comes there, `None` if that is not the same for all.
+
+    `block` begins with a place, of a file that has a CR or none.
+    """
+    if not has_cr or (len(lines) == 1 and b"\n" not in needle and not needle.endswith(b"\r")):
+        return needle, b"\n".join(lines)
+    if b"\n" not in needle or needle.endswith(b"\r"):
+        return None
+    if b"\r" not in block:
+        return needle, b"\n".join(lines)
+    if block.count(b"\r\n") == block.count(b"\n"):
+        return needle.replace(b"\n", b"\r\n"), b"\r\n".join(lines)
+    return None
+
+
+def _run_of_block(block: bytes, start: int, old: bytes, new: bytes) -> tuple[Replacement, int]:
+    """Replace all places that are whole within `block`, which is at `start`; return how many."""
+    *kept, rest = block.split(old)
+    end = start + len(block) - len(rest)
+    return Replacement(start, end, new.join([*kept, b""])), len(kept)
+
+
+def _run_by_places(
+    data: bytes, first: Span, matcher: Matcher, lines: list[bytes], nearest: "_NearestEnding", *, end_max: int
+) -> tuple[Replacement, int, Span | None]:
+    """Replace the places from `first` on up to `end_max`, each with the endings that are due there.
+
+    Returns how many, and the next place.
+    """
+    pieces: list[bytes] = []
+    end = first[0]
+    span: Span | None = first
+    while span is not None and span[1] <= end_max:
+        pieces += data[end : span[0]], _with_endings(lines, data, span, nearest)
         end = span[1]
-    yield Replacement(start, end, b"".join(pieces)), len(pieces) // 2 + 1
+        span = matcher.find(end)
+    return Replacement(first[0], end, b"".join(pieces)), len(pieces) // 2, span
 
 
 def _with_endings(new_lines: list[bytes], data: bytes, span: Span, nearest: "_NearestEnding") -> bytes:
