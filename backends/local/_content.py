@@ -24,7 +24,7 @@ def written(fd: int, content: Splice) -> Iterator[int]:
     for batch in _batches(content):
         view = memoryview(batch)
         while view:
-            count = os.write(fd, view[:_WRITE_BYTES])
+            count = os.write(fd, view)
             view = view[count:]
             position += count
             yield position
@@ -53,7 +53,7 @@ def overwrite(fd: int, content: Splice) -> os.stat_result:
 
 
 def _batches(content: Splice) -> Iterator[bytes | memoryview]:
-    """Yield the pieces in order, small ones joined."""
+    """Yield the pieces in order, large ones cut, small ones joined."""
     small: list[memoryview] = []
     size = 0
     for piece in content.pieces():
@@ -64,6 +64,6 @@ def _batches(content: Splice) -> Iterator[bytes | memoryview]:
             yield b"".join(small)
             small, size = [], 0
         if len(piece) >= _WRITE_BYTES:
-            yield piece
+            yield from (piece[start : start + _WRITE_BYTES] for start in range(0, len(piece), _WRITE_BYTES))
     if small:
         yield b"".join(small)

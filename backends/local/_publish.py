@@ -195,6 +195,9 @@ class _Write:
             except PermissionError:
                 lost: tuple[str, ...] = ("extended attributes, as the file is not readable",)
                 os.fchmod(file.fd, old.status.st_mode & 0o7777)
+            except FileNotFoundError:
+                lost = ()  # what its absence means is found out where it is verified anew
+                os.fchmod(file.fd, old.status.st_mode & 0o7777)
             else:
                 lost = keep_metadata(fd, file.fd)
         if lost:
