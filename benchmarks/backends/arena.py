@@ -77,7 +77,7 @@ class Seam:
 
     async def _read(self, name: str, window: Window) -> Page:
         page = (await self._session.read(name, window)).page
-        if not page.lines:
+        if not page.texts:
             raise RuntimeError(f"{name}: no lines came")
         return page
 
