@@ -8,7 +8,15 @@ from typing import Final, Protocol, TypeAlias, cast
 
 import stringzilla
 
-__all__ = ["NewlineCounter", "after_newlines", "count_code_points", "count_newlines", "find"]
+__all__ = [
+    "BLOCK_BYTES_MAX",
+    "NewlineCounter",
+    "after_newlines",
+    "count",
+    "count_code_points",
+    "count_newlines",
+    "find",
+]
 
 _Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -19,11 +27,10 @@ periodic text, `bytes.find` takes linear time."""
 _SMALL_BYTES: Final = 4096
 """Up to this size `bytes.count` is as fast."""
 
-_BLOCK: Final = 1 << 16
-_SPARSE_BYTES: Final = 48
+BLOCK_BYTES_MAX: Final = 64 << 10
+_SPARSE_BYTES: Final = 40
 """With more bytes than this for each newline, going from one to the next is faster than looking at every byte."""
 
-_STEP_BYTES: Final = 256
 _IS_NEWLINE: Final = bytes(byte == ord("\n") for byte in range(256))
 
 
@@ -36,7 +43,7 @@ class _StringZilla(Protocol):
 
     def utf8_count(self, text: _Buffer, /) -> int: ...
 
-    def translate(self, text: _Buffer, table: bytes, /, *, out: memoryview) -> object: ...
+    def translate(self, text: _Buffer, table: bytes, /, *, out: bytearray | memoryview) -> object: ...
 
     def bytesum(self, text: _Buffer, /) -> int: ...
 
@@ -45,34 +52,35 @@ _library: Final = cast("_StringZilla", stringzilla)
 
 
 class NewlineCounter:
-    """Counts in one piece after another, each in the way that was the faster one for the piece before."""
+    """Counts in one block after another, each in the way that was the faster one for the block before."""
 
     def __init__(self) -> None:
-        self._scratch = memoryview(bytearray(_BLOCK))
+        self._scratch = bytearray(BLOCK_BYTES_MAX)
         self._is_sparse = False
 
-    def count(self, data: _Buffer) -> int:
-        """Return how many LF bytes there are."""
-        if len(data) <= _SMALL_BYTES:
-            return bytes(data).count(b"\n")
-        count = _library.count(data, b"\n") if self._is_sparse else self._count_marks(memoryview(data))
-        self._is_sparse = count * _SPARSE_BYTES < len(data)
-        return count
-
-    def _count_marks(self, view: memoryview) -> int:
-        # To a byte of 1 for each newline and 0 for the rest, added up, one block after the other in the same memory.
-        count = 0
-        for start in range(0, len(view), _BLOCK):
-            block = view[start : start + _BLOCK]
-            marks = self._scratch[: len(block)]
-            _library.translate(block, _IS_NEWLINE, out=marks)
-            count += _library.bytesum(marks)
-        return count
+    def count(self, block: _Buffer) -> int:
+        """Return how many LF bytes there are in `BLOCK_BYTES_MAX` at most."""
+        size_bytes = len(block)
+        if size_bytes <= _SMALL_BYTES:
+            return bytes(block).count(b"\n")
+        if self._is_sparse:
+            newlines = _library.count(block, b"\n")
+        else:
+            # To a byte of 1 for each newline and 0 for the rest, in the same memory again and again, and added up.
+            _library.translate(block, _IS_NEWLINE, out=self._scratch)
+            is_full = size_bytes == BLOCK_BYTES_MAX
+            newlines = _library.bytesum(self._scratch if is_full else memoryview(self._scratch)[:size_bytes])
+        self._is_sparse = newlines * _SPARSE_BYTES < size_bytes
+        return newlines
 
 
 def count_newlines(data: _Buffer) -> int:
     """Return how many LF bytes there are."""
-    return NewlineCounter().count(data) if len(data) > _SMALL_BYTES else bytes(data).count(b"\n")
+    if len(data) <= _SMALL_BYTES:
+        return bytes(data).count(b"\n")
+    view, counter = memoryview(data), NewlineCounter()
+    starts = range(0, len(view), BLOCK_BYTES_MAX)
+    return sum(counter.count(view[start : start + BLOCK_BYTES_MAX]) for start in starts)
 
 
 def count_code_points(data: _Buffer) -> int:
@@ -80,25 +88,41 @@ def count_code_points(data: _Buffer) -> int:
     return _library.utf8_count(data)
 
 
+def count(data: _Buffer, needle: bytes) -> int:
+    """Return at how many places that do not overlap `needle` of a few bytes stands."""
+    return _library.count(data, needle)
+
+
 def after_newlines(data: bytes | bytearray, count: int, start: int) -> int:
-    """Return the position in `data`, of some blocks at most, after the `count` first LF bytes from `start` on.
+    """Return the position in `data` after the `count` first LF bytes from `start` on.
 
     Raises:
         ValueError: there are fewer.
     """
-    marks = memoryview(bytearray(len(data)))
-    _library.translate(data, _IS_NEWLINE, out=marks)
-    end = len(data)
-    while end - start > _STEP_BYTES:
+    if not count:
+        return start
+    view, scratch = memoryview(data), memoryview(bytearray(min(BLOCK_BYTES_MAX, len(data))))
+    for block_start in range(start, len(data), BLOCK_BYTES_MAX):
+        marks = scratch[: len(data) - block_start]
+        _library.translate(view[block_start : block_start + len(marks)], _IS_NEWLINE, out=marks)
+        found = _library.bytesum(marks)
+        if found >= count:
+            return block_start + _after_marks(marks, count)
+        count -= found
+    raise ValueError("there are fewer newlines")
+
+
+def _after_marks(marks: memoryview, count: int) -> int:
+    """Return the position after the `count` first bytes of 1 among bytes of 0, by halving."""
+    start, end = 0, len(marks)
+    while end - start > 1:
         middle = (start + end) // 2
         found = _library.bytesum(marks[start:middle])
         if found < count:
             start, count = middle, count - found
         else:
             end = middle
-    for _ in range(count):
-        start = data.index(b"\n", start) + 1
-    return start
+    return end
 
 
 def find(data: bytes, needle: bytes, start: int = 0) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fs_core._bytes_search import count_code_points
+from fs_core._bytes_search import count, count_code_points
 
 __all__ = ["UTF8_BYTES_MAX", "LineCollector", "Window"]
 
@@ -53,15 +53,18 @@ class LineCollector:
         """Take what follows in `data` from `start` on."""
         if self._open.is_begun:
             start = self._go_on(data, start)
-        end = data.rfind(b"\n", start) + 1
-        if end and self.stopped_by is None:
-            self._take_whole_lines(data[start:end])
-        if self.stopped_by is None:
-            self._begin(data[max(start, end) :])
+        while start < len(data) and self.stopped_by is None:
+            # What is shown cannot reach further: its lines, and a CR of each that is not.
+            end = data.rfind(b"\n", start, start + self.room_bytes + self._room_lines) + 1
+            if end:
+                self._take_whole_lines(_without_cr(data[start:end]))
+                start = end
+            else:
+                start = self._go_on(data, start)
 
-    def skip(self, code_points: int) -> None:
+    def skip(self, code_points: int, *, ends_with_cr: bool) -> None:
         """Pass over that much of a line whose end alone is wanted."""
-        self._open.skip(code_points)
+        self._open.skip(code_points, ends_with_cr=ends_with_cr)
 
     def end_of_file(self) -> None:
         """Close a last line that has no newline."""
@@ -69,23 +72,18 @@ class LineCollector:
             self._accept(*self._open.close(is_ended=False))
 
     def _go_on(self, data: bytes | bytearray, start: int) -> int:
+        """Add to the open line and return where it ends. Once what it shows is too much, its end does not matter."""
         newline = data.find(b"\n", start)
         if newline < 0:
-            self._begin(data[start:])
+            self._open.add(data[start:])
+            if self.texts and self._open.shown_bytes_min >= self.room_bytes:
+                self.stopped_by = "bytes"
             return len(data)
         self._open.add(data[start:newline])
         self._accept(*self._open.close(is_ended=True))
         return newline + 1
 
-    def _begin(self, piece: bytes | bytearray) -> None:
-        """Add to a line that does not end here; once what it shows is too much, its end does not matter."""
-        self._open.add(piece)
-        if self.texts and self._open.shown_bytes_min >= self.room_bytes:
-            self.stopped_by = "bytes"
-
     def _take_whole_lines(self, lines: bytes | bytearray) -> None:
-        if b"\r" in lines:
-            lines = lines.replace(b"\r\n", b"\n")
         position = 0
         while position < len(lines) and self.stopped_by is None:
             end = self._end_of_short_lines(lines, position)
@@ -105,7 +103,7 @@ class LineCollector:
         return end
 
     def _take_short(self, lines: bytes | bytearray) -> None:
-        room_lines = self._window.lines_max - len(self.texts)
+        room_lines = self._room_lines
         self.texts += lines[:-1].decode().split("\n", room_lines)[:room_lines]
         self.room_bytes -= len(lines)
         self._stop_if_full()
@@ -126,11 +124,26 @@ class LineCollector:
         self.room_bytes -= size_bytes
         self._stop_if_full()
 
+    @property
+    def _room_lines(self) -> int:
+        return self._window.lines_max - len(self.texts)
+
     def _stop_if_full(self) -> None:
-        if len(self.texts) == self._window.lines_max:
+        if not self._room_lines:
             self.stopped_by = "lines"
         elif self.room_bytes <= 0:
             self.stopped_by = "bytes"
+
+
+def _without_cr(lines: bytes | bytearray) -> bytes | bytearray:
+    """Return whole lines that end with LF alone."""
+    if b"\r" not in lines:
+        return lines
+    # Where every CR belongs to an ending, as is usual, taking out single bytes is several times as fast.
+    stripped = lines.replace(b"\r", b"")
+    if len(lines) - len(stripped) == count(lines, b"\r\n"):
+        return stripped
+    return lines.replace(b"\r\n", b"\n")
 
 
 class _OpenLine:
@@ -164,8 +177,9 @@ class _OpenLine:
         self._length_chars += count_code_points(piece)
         self._ends_with_cr = piece.endswith(b"\r")
 
-    def skip(self, code_points: int) -> None:
+    def skip(self, code_points: int, *, ends_with_cr: bool) -> None:
         self._length_chars += code_points
+        self._ends_with_cr = ends_with_cr
 
     def close(self, *, is_ended: bool) -> tuple[str, int]:
         """Return the shown text and the length in code points, and begin the next line."""

@@ -10,13 +10,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from fs_core._bytes_search import NewlineCounter, count_code_points
+from fs_core._bytes_search import BLOCK_BYTES_MAX, NewlineCounter, count_code_points
 from fs_core.text import BOM
 from fs_core.types import TargetKey, Version
 
 __all__ = ["BLOCK_BYTES", "Indexed", "LineIndex", "LineIndexer", "LineIndexes"]
 
-BLOCK_BYTES: Final = 64 << 10
+BLOCK_BYTES: Final = BLOCK_BYTES_MAX
 TOTAL_BYTES_MAX: Final = 16 << 20
 ENTRY_OVERHEAD_BYTES: Final = 1024
 """What keeping one index takes besides its counts (measured: 900, a key of 100 characters included)."""
@@ -60,15 +60,18 @@ class LineIndex:
 
 
 class LineIndexer:
-    """Takes a text file in pieces of any size and ends with its `LineIndex`."""
+    """Takes a text file in pieces of any size and ends with its `LineIndex`.
+
+    `newlines` and `code_points` count what has been fed. A block has at most `BLOCK_BYTES`.
+    """
 
     def __init__(self, *, block_bytes: int = BLOCK_BYTES) -> None:
         self.newlines = 0
+        self.code_points = 0
         self._block_bytes = block_bytes
         self._counter = NewlineCounter()
         self._newlines = array("Q")
         self._code_points: array[int] | None = None
-        self._points = 0
         self._size_bytes = 0
         self._has_cr = False
         self._mark = b""  # the file's first bytes, as many as a byte order mark has
@@ -109,7 +112,7 @@ class LineIndexer:
             self._code_points = array(
                 "Q", range(self._block_bytes, (blocks + 1) * self._block_bytes, self._block_bytes)
             )
-        self._points += points
+        self.code_points += points
         self.newlines += self._counter.count(part)
         if not self.newlines and not self._has_cr:
             self._has_cr = b"\r" in part
@@ -121,7 +124,7 @@ class LineIndexer:
     def _close_block(self) -> None:
         self._newlines.append(self.newlines)
         if self._code_points is not None:
-            self._code_points.append(self._points)
+            self._code_points.append(self.code_points)
 
 
 @dataclass(frozen=True, slots=True)

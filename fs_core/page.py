@@ -117,17 +117,21 @@ class TextScanner:
     def _take(self, part: bytes | bytearray, start: int) -> None:
         if not self._validator.feed(part):
             return
-        before = self._indexer.newlines
-        self._indexer.feed(part, is_ascii=self._validator.is_ascii)
-        if self._collector.stopped_by is not None:
-            return
-        if self._skip_lines:
-            newlines = self._indexer.newlines - before
-            if newlines < self._skip_lines:
-                self._skip_lines -= newlines
-                return
+        indexer = self._indexer
+        newlines, code_points = indexer.newlines, indexer.code_points
+        indexer.feed(part, is_ascii=self._validator.is_ascii)
+        if self._collector.stopped_by is None:
+            newlines, code_points = indexer.newlines - newlines, indexer.code_points - code_points
+            self._collect(part, start, newlines=newlines, code_points=code_points)
+
+    def _collect(self, part: bytes | bytearray, start: int, *, newlines: int, code_points: int) -> None:
+        if newlines < self._skip_lines:
+            self._skip_lines -= newlines
+        elif not newlines and self._collector.wants_only_the_end:
+            self._collector.skip(code_points, ends_with_cr=part.endswith(b"\r"))
+        else:
             start, self._skip_lines = after_newlines(part, self._skip_lines, start), 0
-        self._collector.feed(part, start)
+            self._collector.feed(part, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,8 @@ class PageReader:
                 resume -= self._index.block_bytes
             is_last = resume == self._index.size_bytes
             if is_last or resume - position >= _JUMP_BLOCKS_MIN * self._index.block_bytes:
-                self._collector.skip(self._index.code_points_before(resume) - self._index.code_points_before(position))
+                code_points = self._index.code_points_before(resume) - self._index.code_points_before(position)
+                self._collector.skip(code_points, ends_with_cr=False)
                 if not is_last:
                     return self._first_span(resume, blocks_before=2)
                 position = resume
