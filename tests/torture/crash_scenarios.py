@@ -13,6 +13,7 @@ import pytest
 from backends.local import LocalBackend, _publish, _version, open_local
 from backends.options import LocalOptions
 from fs_core.errors import FsError
+from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition, WriteReceipt
 from tests.torture.crash_model import Disk, File, Op
@@ -33,17 +34,23 @@ OLD: Final = File(b"old content", _KEPT_MODE)
 THEIRS: Final = File(b"by others", _KEPT_MODE)
 OURS: Final = File(b"ours, longer", _KEPT_MODE)
 NEXT: Final = File(b"next", _KEPT_MODE)
+EDITED: Final = File(b"old, new content", _KEPT_MODE)
+_EDIT: Final = Splice(OLD.data, (Replacement(3, 3, b", new"),))
 NEW: Final = File(b"a new file", _new_mode())
 NEWER: Final = File(b"newer", _new_mode())
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write: a creation, a replacement of what stands there, or, with `Always`, one without a guard."""
+    """One write: a creation, a replacement of what stands there, or, with `Always`, one without a guard.
+
+    With a `splice`, which makes `data` of what stands there, it is a patch.
+    """
 
     path: str
     data: bytes
     condition: type[IfAbsent | IfVersion | Always]
+    splice: Splice | None = None
 
 
 States = Mapping[str, tuple[File | None, ...]]
@@ -94,6 +101,9 @@ SCENARIOS: Final = (
     ),
     Scenario("replace by exchange", {"a": OLD}, (_REPLACE,), ({"a": (OLD, OURS)}, {"a": (OURS,)})),
     Scenario("replace by rename", {"a": OLD}, (_REPLACE,), ({"a": (OLD, OURS)}, {"a": (OURS,)}), has_renameat2=False),
+    Scenario(
+        "patch", {"a": OLD}, (Write("a", EDITED.data, IfVersion, _EDIT),), ({"a": (OLD, EDITED)}, {"a": (EDITED,)})
+    ),
     Scenario(
         "replace without a guard",
         {"a": OLD},
@@ -157,7 +167,11 @@ async def _perform(scenario: Scenario, root: Path, recorder: Recorder) -> Run:
             target = await target_of(backend, write.path)
             condition = await _condition(backend, write)
         try:
-            outcomes.append(await backend.write(target, write.data, condition=condition))
+            if write.splice is not None and isinstance(condition, IfVersion):
+                receipt = await backend.patch(target, write.splice, condition=condition)
+            else:
+                receipt = await backend.write(target, write.data, condition=condition)
+            outcomes.append(receipt)
         except FsError as error:
             outcomes.append(error)
         recorder.acknowledged()
