@@ -21,7 +21,8 @@ PART_BYTES: Final = 8 << 20
 """What one request asks for, at a multiple of this: stores keep large objects in parts of this size or a multiple."""
 
 _PARTS_MAX: Final = 3
-"""How many parts of one object are under way or wait to be fed."""
+"""How many parts of one object are under way or wait to be fed. Where a connection gives 30 MB/s after 80 ms, that
+halves the time of one GET of the whole; at most 24 MiB are held."""
 
 
 class _Part:

@@ -134,7 +134,7 @@ class S3Backend(Backend):
                 return self._snapshot(key, got.head, got.data, offset=0)
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
-        """Feed the file to `sink` on the event loop, in pieces of at most 1 MiB; see the base class.
+        """Feed the file to `sink` on the event loop, in pieces of at most 256 KiB; see the base class.
 
         One GET for each 8 MiB, of which a few are under way at once; an empty file costs one HEAD more.
         """
