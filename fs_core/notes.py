@@ -1,5 +1,6 @@
 """What a whole-file write changed besides the text: line endings and the byte order mark. Pure."""
 
+from fs_core._bytes_search import count_newlines
 from fs_core.text import BOM
 from fs_core.types import Note, NoteKind
 
@@ -19,10 +20,12 @@ def write_notes(before: bytes, after: bytes) -> tuple[Note, ...]:
 
 def _ending_style(data: bytes) -> str | None:
     """Name the line endings of `data`; `None` for a single line."""
-    crlf = data.count(b"\r\n")
-    newlines = data.count(b"\n")
+    if b"\r" not in data:
+        return "LF" if b"\n" in data else None
+    newlines = count_newlines(data)
     if newlines == 0:
-        return "CR" if b"\r" in data else None
+        return "CR"
+    crlf = data.count(b"\r\n")
     if crlf == 0:
         return "LF"
     return "CRLF" if crlf == newlines else "mixed LF and CRLF"

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
+from fs_core._bytes_search import count_newlines, find
 from fs_core.mismatch._alignment import Passage
 from fs_core.text import BOM, fold_newlines
 
@@ -103,7 +104,7 @@ class FileBytes:
 
     def line_number(self, position: int) -> int:
         """Return the number of the line that `position` is in."""
-        return self._data.count(b"\n", 0, position) + 1
+        return count_newlines(memoryview(self._data)[:position]) + 1
 
     def column(self, position: int) -> int:
         """Return how many code points of its line come before `position`, and one."""
@@ -146,7 +147,7 @@ class FileBytes:
 
     @cached_property
     def _has_crlf(self) -> bool:
-        return b"\r\n" in self._data
+        return find(self._data, b"\r\n") >= 0
 
     @cached_property
     def _has_skeleton(self) -> bool:
@@ -192,12 +193,12 @@ class FileBytes:
             self.was_bounded = True
             return []
         found: list[int] = []
-        position = space.find(key)
+        position = find(space, key)
         while position >= 0:
             found.append(position)
             if len(found) == limit:
                 break
-            position = space.find(key, position + 1)
+            position = find(space, key, position + 1)
         looked_at = found[-1] if len(found) == limit else len(space)
         self._work_left -= looked_at * weight
         return found
