@@ -10,6 +10,9 @@ __all__ = ["BOM", "NotTextFinding", "TextValidator", "find_not_text", "fold_newl
 
 BOM: Final = codecs.BOM_UTF8
 
+_DECODED_BYTES: Final = 16 << 10
+"""Decoded at once for validation: the memory for the text of more is asked from the system and given back each time."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotTextFinding:
@@ -71,18 +74,13 @@ class TextValidator:
     def _check(self, piece: bytes) -> bool:
         """Take what begins at the present position and may end within a sequence."""
         nul = piece.find(0)
-        checked = piece if nul < 0 else piece[:nul]
-        offence = None if nul < 0 else nul
-        consumed = 0
-        try:
-            _, consumed = codecs.utf_8_decode(checked, "strict", nul >= 0)
-        except UnicodeDecodeError as error:
-            offence = error.start
-        if offence is not None:
-            self._begin_sample(piece, self._position + offence)
+        view = memoryview(piece if nul < 0 else piece[:nul])
+        valid_bytes, is_invalid = _valid_start(view)
+        if is_invalid or nul >= 0:
+            self._begin_sample(piece, self._position + valid_bytes)
             return False
-        self._pending = piece[consumed:]
-        self._position += consumed
+        self._pending = piece[valid_bytes:]
+        self._position += valid_bytes
         return True
 
     def _begin_sample(self, piece: bytes, offence: int) -> None:
@@ -92,6 +90,21 @@ class TextValidator:
         before, rest = (self._head[: self._position], piece) if offence < HEAD_BYTES else (b"", piece[index:])
         self._sample = bytearray(before)
         self._sample += rest[: SAMPLE_BYTES_MAX - len(before)]
+
+
+def _valid_start(view: memoryview) -> tuple[int, bool]:
+    """Return how many bytes are whole sequences, and whether what follows is invalid, not only unfinished."""
+    position = 0
+    while position < len(view):
+        try:
+            piece = view[position : position + _DECODED_BYTES]
+            _, consumed = codecs.utf_8_decode(piece, "strict", False)  # noqa: FBT003 - C signature
+        except UnicodeDecodeError as error:
+            return position + error.start, True
+        if not consumed:
+            break
+        position += consumed
+    return position, False
 
 
 def find_not_text(data: bytes) -> NotTextFinding | None:
