@@ -31,6 +31,12 @@ BLOCK_BYTES_MAX: Final = 64 << 10
 _SPARSE_BYTES: Final = 40
 """With more bytes than this for each newline, going from one to the next is faster than looking at every byte."""
 
+_STEP_BYTES: Final = 16 << 10
+"""Looked at in one go where the rest of a block may not be needed."""
+
+_NEAR_BYTES: Final = 256
+"""Going from one newline to the next is faster in so few bytes."""
+
 _IS_NEWLINE: Final = bytes(byte == ord("\n") for byte in range(256))
 
 
@@ -101,28 +107,36 @@ def after_newlines(data: bytes | bytearray, count: int, start: int) -> int:
     """
     if not count:
         return start
-    view, scratch = memoryview(data), memoryview(bytearray(min(BLOCK_BYTES_MAX, len(data))))
-    for block_start in range(start, len(data), BLOCK_BYTES_MAX):
-        marks = scratch[: len(data) - block_start]
-        _library.translate(view[block_start : block_start + len(marks)], _IS_NEWLINE, out=marks)
+    view, scratch = memoryview(data), memoryview(bytearray(_STEP_BYTES))
+    for position in range(start, len(data), _STEP_BYTES):
+        piece = view[position : position + _STEP_BYTES]
+        marks = scratch[: len(piece)]
+        _library.translate(piece, _IS_NEWLINE, out=marks)
         found = _library.bytesum(marks)
         if found >= count:
-            return block_start + _after_marks(marks, count)
+            skipped_bytes, count = _near_mark(marks, count)
+            return _after_few_newlines(data, count, position + skipped_bytes)
         count -= found
     raise ValueError("there are fewer newlines")
 
 
-def _after_marks(marks: memoryview, count: int) -> int:
-    """Return the position after the `count` first bytes of 1 among bytes of 0, by halving."""
+def _near_mark(marks: memoryview, number: int) -> tuple[int, int]:
+    """Return a position a little before a byte of 1, counted from 1, and its number from there on, by halving."""
     start, end = 0, len(marks)
-    while end - start > 1:
+    while end - start > _NEAR_BYTES:
         middle = (start + end) // 2
         found = _library.bytesum(marks[start:middle])
-        if found < count:
-            start, count = middle, count - found
+        if found < number:
+            start, number = middle, number - found
         else:
             end = middle
-    return end
+    return start, number
+
+
+def _after_few_newlines(data: bytes | bytearray, count: int, start: int) -> int:
+    for _ in range(count):
+        start = data.index(b"\n", start) + 1
+    return start
 
 
 def find(data: bytes, needle: bytes, start: int = 0) -> int:
