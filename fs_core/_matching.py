@@ -95,11 +95,12 @@ class _EndingsMatcher:
             begin, end = candidate
             position = self._next = begin + 1
             span = self._place(begin, end)
-            if span is not None and span[0] >= start:
-                return span
-            self._waste += 2 * _PIECE_COST
+            is_found = span is not None and span[0] >= start
+            self._waste += 0 if is_found else 2 * _PIECE_COST
             if self._waste > _WASTE_FREE + begin:
                 self._folded = _FoldedWindows(self._data, self._needle)
+            if is_found:
+                return span
         return self._folded.find(start)
 
     def _candidate(self, position: int) -> Span | None:

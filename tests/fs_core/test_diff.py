@@ -104,6 +104,19 @@ def test_applying_the_diff_of_an_edit_gives_the_edited_text(before: bytes, old: 
     assert outcome.splice.joined() == (patched(before, diff) if diff else before)
 
 
+@given(before=files, after=files, ends=st.tuples(st.integers(0, 40), st.integers(0, 40)), cut=st.integers(0, 40))
+def test_a_splice_is_shown_as_the_whole_new_text_is(
+    before: bytes, after: bytes, ends: tuple[int, int], cut: int
+) -> None:
+    first, last = sorted(min(end, len(before)) for end in ends)
+    middle = min(max(cut, first), last)
+    halves = (Replacement(first, middle, after[:cut]), Replacement(middle, last, after[cut:]))
+    in_two = Splice(before, tuple(one for one in halves if one.data or one.end > one.start))
+    whole = Splice(before, (Replacement(first, last, after),))
+    assert in_two.joined() == whole.joined()
+    assert unified_diff(in_two, path="a.txt") == unified_diff(whole, path="a.txt")
+
+
 @given(length=st.integers(0, 14), at=st.integers(0, 14), added=st.integers(0, 3), removed=st.integers(0, 3))
 def test_one_change_looks_as_the_standard_library_shows_it(length: int, at: int, added: int, removed: int) -> None:
     # All lines differ, so that there is one smallest difference.

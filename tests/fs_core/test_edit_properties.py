@@ -1,8 +1,11 @@
 import re
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+import fs_core.edit
+from fs_core import _matching
 from fs_core.edit import Ambiguous, Edit, Missing, apply_edit
 from fs_core.text import BOM, find_not_text
 from tests.fs_core.edit_reference import Content, expected_outcome, told
@@ -71,6 +74,20 @@ def files_and_edits(draw: st.DrawFn) -> tuple[bytes, Edit]:
 def test_an_edit_does_what_folding_finding_and_mapping_back_does(case: tuple[bytes, Edit]) -> None:
     data, edit = case
     assert told(apply_edit(data, edit)) == expected_outcome(data, edit)
+
+
+@given(case=files_and_edits(), waste_free=st.sampled_from([-(1 << 40), 0, 1_000]), window_bytes=st.integers(1, 9))
+@example(case=(b"b\r\na\n" * 4, Edit("a\nb\na\n", "x\ny", replace_all=True)), waste_free=-(1 << 40), window_bytes=1)
+@example(case=(b"a\r\n\r\n\n" * 4, Edit("\n\n\n", "b\n", replace_all=True)), waste_free=0, window_bytes=2)
+def test_an_edit_is_the_same_where_windows_are_folded_and_runs_are_short(
+    case: tuple[bytes, Edit], waste_free: int, window_bytes: int
+) -> None:
+    data, edit = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_matching, "_WASTE_FREE", waste_free)
+        patch.setattr(_matching, "_WINDOW_BYTES", window_bytes)
+        patch.setattr(fs_core.edit, "_RUN_BYTES_MIN", window_bytes)
+        assert told(apply_edit(data, edit)) == expected_outcome(data, edit)
 
 
 @given(files_and_edits())
