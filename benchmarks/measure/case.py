@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Case", "Contender", "NotInstalled", "size_text"]
+__all__ = ["Absent", "Case", "Contender", "NotInstalled", "size_text"]
 
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 
@@ -54,12 +54,14 @@ class Contender:
         run: What is timed; an awaitable that it returns is awaited. It raises if the work was not done.
         prepare: Done before every single `run`, and not timed: restoring a file, forgetting what was cached.
         note: What it leaves out that others do, such as "no total" or "no fsync"; a footnote of the table.
+        may_be_slow: Whether it is repeated even if it takes seconds.
     """
 
     name: str
     run: Callable[[], object]
     prepare: Callable[[], object] | None = None
     note: str = ""
+    may_be_slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,14 @@ class NotInstalled:
 
     name: str
     install: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """One without times, and why."""
+
+    name: str
+    reason: str
 
 
 def size_text(size_bytes: int) -> str:

@@ -6,7 +6,7 @@ ratio within a round.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from statistics import median, quantiles
@@ -15,18 +15,20 @@ from typing import Final
 
 import anyio
 
-from benchmarks.measure.case import Case, Contender, NotInstalled
+from benchmarks.measure.case import Absent, Case, Contender, NotInstalled
 
-__all__ = ["Absent", "Comparison", "Spread", "Timing", "again", "compare"]
+__all__ = ["Comparison", "Spread", "Timing", "again", "compare"]
 
 _ROUNDS_MIN: Final = 3
 _RUNS_MAX: Final = 20
 """Of one contender in one round."""
 _SLOT_S: Final = 0.03
 """After which a contender is not run again in that round; preparations count."""
-_RUN_TIMEOUT_S: Final = 20.0
 _ONCE_S: Final = 2.0
-"""A contender other than the base that takes longer than this is run once, and told of without a ratio."""
+"""A contender that takes longer, and may not be slow, is run once and told of without a ratio."""
+
+_TURN_TIMEOUT_S: Final = 20.0
+_SLOW_TURN_TIMEOUT_S: Final = 120.0
 
 _PATH: Final = re.compile(r"(/[\w.+@-]+){2,}")
 
@@ -52,14 +54,6 @@ class Timing:
     def median_s(self) -> float:
         """Return the median over all runs."""
         return median(time_s for one in self.rounds for time_s in one)
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """One without times, and why."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +113,7 @@ def again(base: str) -> str:
 
 async def compare(
     case: Case,
-    contenders: Sequence[Contender | NotInstalled],
+    contenders: Sequence[Contender | NotInstalled | Absent],
     *,
     base: str,
     rounds: int,
@@ -149,7 +143,8 @@ async def compare(
     started_s = perf_counter()
     for lane in lanes:
         await _turn(lane, runs_max=1)
-        if not lane.failure and lane.rounds[0][0] > _ONCE_S and lane.contender.name not in {base, again(base)}:
+        is_kept = lane.contender.may_be_slow or lane.contender.name in {base, again(base)}
+        if not lane.failure and not is_kept and lane.rounds[0][0] > _ONCE_S:
             lane.failure = f"not repeated, as it took {lane.rounds[0][0]:.1f} s"
         lane.rounds.clear()
     for number in range(rounds):
@@ -164,15 +159,16 @@ async def compare(
         timings=tuple(
             Timing(lane.contender.name, lane.contender.note, tuple(lane.rounds)) for lane in lanes if not lane.failure
         ),
-        absent=(
-            *(Absent(lane.contender.name, lane.failure) for lane in lanes if lane.failure),
-            *(
-                Absent(each.name, f"not installed: `{each.install}`")
-                for each in contenders
-                if isinstance(each, NotInstalled)
-            ),
-        ),
+        absent=(*(Absent(lane.contender.name, lane.failure) for lane in lanes if lane.failure), *_absent(contenders)),
     )
+
+
+def _absent(contenders: Iterable[Contender | NotInstalled | Absent]) -> Iterator[Absent]:
+    for each in contenders:
+        if isinstance(each, NotInstalled):
+            yield Absent(each.name, f"not installed: `{each.install}`")
+        elif isinstance(each, Absent):
+            yield each
 
 
 async def _turn(lane: _Lane, *, runs_max: int) -> None:
@@ -182,7 +178,7 @@ async def _turn(lane: _Lane, *, runs_max: int) -> None:
     times: list[float] = []
     end_s = perf_counter() + _SLOT_S
     try:
-        with anyio.fail_after(_RUN_TIMEOUT_S):
+        with anyio.fail_after(_SLOW_TURN_TIMEOUT_S if lane.contender.may_be_slow else _TURN_TIMEOUT_S):
             while not times or (len(times) < runs_max and perf_counter() < end_s):
                 times.append(await _timed_s(lane.contender))
     except Exception as error:  # noqa: BLE001 - whatever a contender fails of, the others are measured and it is shown

@@ -28,7 +28,7 @@ _CODE: Final = (
     "    if not items:",
     "        raise EmptyRequest({n})",
     "    total = sum(item.size * item.count for item in items)",
-    '    log.info("%d of them", len(items))',
+    '    log.info("%d of theirs", len(items))',
     "    return Response(total=total)",
     "",
 )

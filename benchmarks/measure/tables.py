@@ -101,7 +101,8 @@ def _cell(comparison: Comparison, name: str) -> str:
 
 
 def _footnotes(comparisons: Sequence[Comparison]) -> list[str]:
-    notes = {f"{timing.name}: {timing.note}": None for each in comparisons for timing in each.timings if timing.note}
+    noted = [timing for each in comparisons for timing in each.timings if timing.name != again(each.base)]
+    notes = {f"{timing.name}: {timing.note}": None for timing in noted if timing.note}
     for each in comparisons:
         for absent in each.absent:
             of = "" if absent.reason.startswith("not installed") else f" ({each.case.row})"

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.measure.case import Case, Contender, NotInstalled, size_text
+from benchmarks.measure.case import Absent, Case, Contender, NotInstalled, size_text
 from benchmarks.measure.compare import compare
 from benchmarks.measure.content import CONTENTS, Content, Made, make
 from benchmarks.measure.plan import KB, MB, Plan
@@ -136,15 +136,18 @@ def _own(name: str, file: Made, position: str, ours: Opened) -> Contender:
     return Contender(name, partial(ours.files.read, file.name, span_at(file, position)))
 
 
-def _peers(cell: _Cell, file: Made, span: Span, field: _Field) -> list[Contender | NotInstalled]:
-    able = [
-        Contender(each.peer.name, partial(each.files.read, file.name, span), note=each.peer.read_note)
-        for each in field.peers
-        if cell.position != "middle"
-        or each.peer.middle_bytes_max is None
-        or each.peer.middle_bytes_max >= cell.size_bytes
-    ]
-    return [*able, *field.missing]
+def _peers(cell: _Cell, file: Made, span: Span, field: _Field) -> list[Contender | NotInstalled | Absent]:
+    return [*(_peer(each, cell, file, span) for each in field.peers), *field.missing]
+
+
+def _peer(one: Opened, cell: _Cell, file: Made, span: Span) -> Contender | Absent:
+    peer = one.peer
+    if cell.content == "one line" and not peer.has_long_lines:
+        return Absent(peer.name, "takes minutes for a line of megabytes")
+    if cell.position == "middle" and peer.middle_bytes_max is not None and peer.middle_bytes_max < cell.size_bytes:
+        return Absent(peer.name, "takes minutes, as the whole file would be sent")
+    run = partial(one.files.read, file.name, span)
+    return Contender(peer.name, run, note=peer.read_note, may_be_slow=peer is DEEPAGENTS)
 
 
 def _case(operation: str, cell: _Cell) -> Case:

@@ -51,8 +51,9 @@ class Peer:
         edit_note: What its edits leave out.
         can_replace_all: Whether it has an edit of all places.
         refuses_ambiguous: Whether it refuses an edit whose text has several places.
-        middle_bytes_max: The largest file whose middle it can be asked for in reasonable time, `None` for any.
-        edit_bytes_max: The same for edits.
+        middle_bytes_max: The largest file whose middle it can be asked for without minutes of waiting; `None` for any.
+        edit_bytes_max: The largest file that it edits without minutes of waiting.
+        has_long_lines: Whether a line may have megabytes.
     """
 
     name: str
@@ -65,3 +66,4 @@ class Peer:
     refuses_ambiguous: bool = True
     middle_bytes_max: int | None = None
     edit_bytes_max: int | None = None
+    has_long_lines: bool = True

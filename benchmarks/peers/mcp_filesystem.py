@@ -90,4 +90,5 @@ MCP_FILESYSTEM = Peer(
     refuses_ambiguous=False,
     middle_bytes_max=10 * _MB,
     edit_bytes_max=10 * _MB,
+    has_long_lines=False,
 )

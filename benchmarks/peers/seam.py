@@ -20,6 +20,7 @@ from seamfs.workspace import Workspace
 __all__ = ["NAME", "SEAM", "ColdFiles", "SeamFiles"]
 
 NAME = "seamfs"
+_PAGE_BYTES_MAX = Window().bytes_max
 
 
 class SeamFiles:
@@ -28,8 +29,9 @@ class SeamFiles:
     def __init__(self, workspace: Workspace) -> None:
         self._session = workspace.session()
 
-    async def read(self, name: str, span: Span) -> PageRead:
-        return await self._session.read(name, Window(first_line=span.first_line, lines_max=span.lines))
+    async def read(self, name: str, span: Span, *, bytes_max: int = _PAGE_BYTES_MAX) -> PageRead:
+        window = Window(first_line=span.first_line, lines_max=span.lines, bytes_max=bytes_max)
+        return await self._session.read(name, window)
 
     async def edit(self, name: str, old: str, new: str, *, everywhere: bool = False) -> Edited:
         try:
@@ -52,10 +54,10 @@ class ColdFiles:
         workspace = await self._opened.enter_async_context(open_workspace(str(self._root), settings=Settings()))
         self._files = SeamFiles(workspace)
 
-    async def read(self, name: str, span: Span) -> PageRead:
+    async def read(self, name: str, span: Span, *, bytes_max: int = _PAGE_BYTES_MAX) -> PageRead:
         if self._files is None:
             raise RuntimeError("forget() opens the workspace")
-        return await self._files.read(name, span)
+        return await self._files.read(name, span, bytes_max=bytes_max)
 
 
 @asynccontextmanager
