@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
@@ -13,9 +12,10 @@ import paramiko
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
 from backends.sftp._content import Content
+from backends.sftp._spans import SpanRead, Spans
 from backends.sftp._versions import ServerClock
 
-__all__ = ["WINDOW_REQUESTS_MAX", "SftpClient", "SpanRead"]
+__all__ = ["WINDOW_REQUESTS_MAX", "SftpClient"]
 
 WINDOW_REQUESTS_MAX: Final = 64
 """Requests of one stream that are outstanding or whose answers wait for an earlier one (as OpenSSH's `sftp` does)."""
@@ -33,43 +33,6 @@ _READDIR_AHEAD: Final = 4
 _READ_RATE_MIN_BYTES_PER_S: Final = 64 * 1024
 _LIST_RATE_MIN_NAMES_PER_S: Final = 100
 """A server may be slow, but one that answers every request in time with next to nothing would never be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRead:
-    """How a read went: the open file's attributes around it, those at its path afterwards, and how much came."""
-
-    before: wire.Attributes
-    after: wire.Attributes
-    by_path: wire.Attributes | None
-    fed_bytes: int
-
-
-class _Spans:
-    """The reads of a part of a file, each made when its turn comes and none behind the file's end.
-
-    Their number follows a size that the server only claims, so they never stand in a list.
-    """
-
-    def __init__(self, handle: bytes, starts: range, end: int) -> None:
-        self.is_open = True
-        self._handle = handle
-        self._starts = starts
-        self._end = end
-        self._sent: deque[tuple[int, int]] = deque()
-
-    def requests(self) -> Iterator[wire.Request]:
-        """Yield the reads as long as the file is open for them."""
-        for at in self._starts:
-            if not self.is_open:
-                return
-            size = min(self._starts.step, self._end - at)
-            self._sent.append((at, size))
-            yield wire.read(self._handle, at, size)
-
-    def answered(self) -> tuple[int, int] | None:
-        """Return what the next reply is the answer to, `None` when that is no read."""
-        return self._sent.popleft() if self._sent else None
 
 
 class SftpClient:
@@ -233,7 +196,7 @@ class SftpClient:
         The attributes of the open file come first; if `accept` declines them, nothing is fed. Fewer bytes than asked
         for are fed only if the file ends before; a short answer in the middle is continued.
         """
-        spans = _Spans(handle, range(start, end, self._read_bytes_max), end)
+        spans = Spans(handle, range(start, end, self._read_bytes_max), end)
         replies = self.stream(chain([wire.fstat(handle)], spans.requests(), [wire.fstat(handle), wire.lstat(path)]))
         before = wire.attributes_of(next(replies))
         spans.is_open = accept(before)

@@ -6,8 +6,9 @@ from typing import Final
 
 from backends._workers import WorkerCall
 from backends.sftp import _wire as wire
-from backends.sftp._client import SftpClient, SpanRead
+from backends.sftp._client import SftpClient
 from backends.sftp._resolve import Confinement, observe
+from backends.sftp._spans import SpanRead
 from backends.sftp._versions import version_of
 from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NotFound, NotRegularFile, Operation, Reason, StaleVersion
