@@ -41,8 +41,8 @@ class LineIndex:
     @property
     def held_bytes(self) -> int:
         """Return what keeping the counts takes."""
-        counts = self.newlines if self.code_points is None else self.newlines + self.code_points
-        return len(counts) * counts.itemsize
+        arrays = 1 if self.code_points is None else 2
+        return arrays * len(self.newlines) * self.newlines.itemsize
 
     def block_of_newline(self, number: int) -> int:
         """Return the start of the block that holds an LF, counted from 1; of the first for 0; the size if none does."""
