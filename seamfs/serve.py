@@ -127,6 +127,7 @@ async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
     surface: Surface | None = None
     async with open_workspace(options.root, settings=settings, read_only=options.read_only) as workspace:
         if not settings.progressive.enabled:
+            _keep_what_is_loaded()
             return await run(workspace, None)
         if options.config_file is None:
             _refuse_mounts_of_the_agent(workspace)
@@ -134,9 +135,7 @@ async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
         from seamfs.disclosed import disclosed
         from seamfs.programs import programs
 
-        # What is loaded by now stays; no collection shall go through it while calls wait (at worst 170 ms, so 30).
-        gc.collect()
-        gc.freeze()
+        _keep_what_is_loaded()
         async with disclosed(workspace.tools, settings) as layer, programs(workspace.tools, settings):
 
             async def decide() -> None:
@@ -146,6 +145,12 @@ async def _open(options: ServeOptions, settings: Settings, run: Run) -> int:
             # A signal is heard while a server of an eager tool is waited for.
             status = await run_until_signal(decide)
             return status or await run(workspace, surface)
+
+
+def _keep_what_is_loaded() -> None:
+    """Let no collection go through what is loaded by now while calls wait (at worst 170 ms, so 30)."""
+    gc.collect()
+    gc.freeze()
 
 
 def _refuse_mounts_of_the_agent(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from fs_core.page import Page
@@ -28,9 +29,10 @@ def page_notes(page: Page) -> list[NoteValue]:
 
 
 def _cut_lines(page: Page) -> Iterator[NoteValue]:
-    cut = [line for line in page.lines if line.is_cut]
-    for line in cut[:_LINES_NAMED_MAX]:
-        text = f"line {line.number} is cut: {len(line.text)} of its {line.length_chars} characters are shown"
+    cut = page.cut_lengths
+    for number, length_chars in islice(cut.items(), _LINES_NAMED_MAX):
+        shown_chars = len(page.texts[number - page.first_line])
+        text = f"line {number} is cut: {shown_chars} of its {length_chars} characters are shown"
         yield NoteValue(kind="line_cut", text=text)
     if len(cut) > _LINES_NAMED_MAX:
         yield NoteValue(kind="line_cut", text=f"{len(cut) - _LINES_NAMED_MAX} more lines are cut")
@@ -44,7 +46,10 @@ def _endings(page: Page) -> Iterator[NoteValue]:
 
 
 def _unseen_characters(page: Page) -> Iterator[NoteValue]:
-    found = [(line.number, names) for line in page.lines if (names := _unseen_in(line.text))]
+    lines = enumerate(page.texts, start=page.first_line)
+    # Every character that is looked for is none that can be printed, and few lines hold one that is neither.
+    suspects = [(number, text) for number, text in lines if not text.isprintable()]
+    found = [(number, names) for number, text in suspects if (names := _unseen_in(text))]
     for number, names in found[:_LINES_NAMED_MAX]:
         yield NoteValue(kind="unseen_characters", text=f"line {number} holds {', '.join(names)}")
     if len(found) > _LINES_NAMED_MAX:

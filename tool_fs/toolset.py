@@ -1,6 +1,6 @@
 """The three tools, ready to register. Their owner is a `FileSession`."""
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
@@ -75,10 +75,7 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
         )
         with tool_errors(args.file_path):
             read = await _session(context).read(args.file_path, window)
-        value = _read_value(read, window, clamped=_clamped(args, limits))
-        plain: dict[str, JsonValue] = value.model_dump(mode="json", exclude={"lines"})
-        plain["lines"] = [line.model_dump(exclude_none=True) for line in value.lines]
-        return plain
+        return cast("JsonValue", _read_value(read, clamped=_clamped(args, limits)))
 
     return Tool(
         name="read",
@@ -89,7 +86,7 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
         parameters=ReadArgs,
         output=ReadValue,
         execute=execute,
-        render=lambda _, value: [TextBlock(render_read(ReadValue.model_validate(value)))],
+        render=lambda _, value: [TextBlock(render_read(cast("ReadValue", value)))],
         concurrency_safe=lambda _: True,
         not_unicode_code=ErrorCode.INVALID_PATH,
         example={"file_path": "src/main.py", "offset": 1, "limit": 200},
@@ -104,15 +101,17 @@ def _clamped(args: ReadArgs, limits: ReadLimits) -> list[NoteValue]:
     return [NoteValue(kind="limit_clamped", text=text)]
 
 
-def _read_value(read: PageRead, window: Window, *, clamped: list[NoteValue]) -> ReadValue:
+def _read_value(read: PageRead, *, clamped: list[NoteValue]) -> ReadValue:
     page = read.page
+    lines: list[ReadLine] = [
+        {"number": number, "text": text} for number, text in enumerate(page.texts, start=page.first_line)
+    ]
+    for number, length_chars in page.cut_lengths.items():
+        lines[number - page.first_line]["length"] = length_chars
     return ReadValue(
         path=read.target.display_path,
-        offset=window.first_line,
-        lines=[
-            ReadLine(number=line.number, text=line.text, length=line.length_chars if line.is_cut else None)
-            for line in page.lines
-        ],
+        offset=page.first_line,
+        lines=lines,
         total_lines=page.total_lines,
         next_offset=page.next_line,
         truncated_by=page.truncated_by,
@@ -126,14 +125,15 @@ def _write_tool(description: str) -> Tool[WriteArgs]:
     async def execute(args: WriteArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
             written = await _session(context).write(args.file_path, args.content)
-        return WriteValue(
+        value = WriteValue(
             path=written.target.display_path,
             operation="create" if written.created else "update",
             version=version_text(written.version),
             bytes=written.size_bytes,
             diff=written.diff,
             notes=note_values(written.notes),
-        ).model_dump(mode="json")
+        )
+        return cast("JsonValue", value)
 
     return Tool(
         name="write",
@@ -141,7 +141,7 @@ def _write_tool(description: str) -> Tool[WriteArgs]:
         parameters=WriteArgs,
         output=WriteValue,
         execute=execute,
-        render=lambda _, value: [TextBlock(render_write(WriteValue.model_validate(value)))],
+        render=lambda _, value: [TextBlock(render_write(cast("WriteValue", value)))],
         concurrency_key=lambda args: _path_key(args.file_path),
         not_unicode_code=ErrorCode.NOT_TEXT,
         example={"file_path": "notes/todo.md", "content": "one line\n"},
@@ -153,13 +153,14 @@ def _edit_tool(description: str) -> Tool[EditArgs]:
     async def execute(args: EditArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
             edited = await _session(context).edit(args.file_path, args.edit)
-        return EditValue(
+        value = EditValue(
             path=edited.target.display_path,
             replacements=edited.replacements,
             version=version_text(edited.version),
             diff=edited.diff,
             notes=note_values(edited.notes),
-        ).model_dump(mode="json")
+        )
+        return cast("JsonValue", value)
 
     return Tool(
         name="edit",
@@ -167,7 +168,7 @@ def _edit_tool(description: str) -> Tool[EditArgs]:
         parameters=EditArgs,
         output=EditValue,
         execute=execute,
-        render=lambda _, value: [TextBlock(render_edit(EditValue.model_validate(value)))],
+        render=lambda _, value: [TextBlock(render_edit(cast("EditValue", value)))],
         concurrency_key=lambda args: _path_key(args.file_path),
         not_unicode_code=ErrorCode.NOT_TEXT,
         example={"file_path": "src/main.py", "old_string": "timeout = 10", "new_string": "timeout = 30"},

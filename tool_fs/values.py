@@ -1,8 +1,9 @@
-"""Structured results of the three tools."""
+"""Structured results of the three tools: plain JSON, so that the lines of a page are neither dumped nor parsed."""
 
-from typing import Literal
+from typing import Annotated, Literal, NotRequired
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from fs_core.errors import quote_path
 from fs_core.types import Note, NoteKind, Version
@@ -13,47 +14,49 @@ __all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue", "not
 _PHRASES = {NoteKind.PARENTS_CREATED: "directories created: {}"}
 
 
-class NoteValue(BaseModel):
+class NoteValue(TypedDict):
     """Something the caller should know besides the result."""
 
     kind: str
     text: str
 
 
-class ReadLine(BaseModel):
+class ReadLine(TypedDict):
     """One line without its ending; `length` is its real length in characters where `text` is cut."""
 
     number: int
     text: str
-    length: int | None = None
+    length: NotRequired[Annotated[int | None, Field(json_schema_extra={"default": None})]]
 
 
-class ReadValue(BaseModel):
+class ReadValue(TypedDict):
     """One page of a file."""
 
-    path: str = Field(description="Path relative to the root, with links followed.")
+    path: Annotated[str, Field(description="Path relative to the root, with links followed.")]
     offset: int
     lines: list[ReadLine]
     total_lines: int
-    next_offset: int | None = Field(description="Where the next page starts; null at the end of the file.")
+    next_offset: Annotated[int | None, Field(description="Where the next page starts; null at the end of the file.")]
     truncated_by: Literal["lines", "bytes"] | None
-    version: str = Field(description="Changes whenever the content changes.")
+    version: Annotated[str, Field(description="Changes whenever the content changes.")]
     final_newline: bool
     notes: list[NoteValue]
 
 
-class WriteValue(BaseModel):
+class WriteValue(TypedDict):
     """A file that was created or replaced."""
 
     path: str
     operation: Literal["create", "update"]
     version: str
     bytes: int
-    diff: str | None = Field(description="Unified diff, bounded; null where the old content is no text or too large.")
+    diff: Annotated[
+        str | None, Field(description="Unified diff, bounded; null where the old content is no text or too large.")
+    ]
     notes: list[NoteValue]
 
 
-class EditValue(BaseModel):
+class EditValue(TypedDict):
     """A file that was edited."""
 
     path: str

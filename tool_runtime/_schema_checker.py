@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from tool_runtime._schema_compiler import CompiledSchema, panics_as_errors
 from tool_runtime._schema_faults import find_float_integers, find_problems
-from tool_runtime.payload import JsonObject, decode, detached
+from tool_runtime.payload import JsonObject, decode, detached, encode
 from tool_runtime.problems import MismatchError, Path, Problem
 
 __all__ = ["SchemaChecker"]
@@ -37,6 +37,10 @@ class SchemaChecker:
                 return value
             problems = find_problems(self._compiled, value)
         raise MismatchError(problems or [_UNEXPLAINED])
+
+    def plain(self, value: object) -> JsonValue:
+        """Return a copy; see `Checker.plain`."""
+        return self.parse(encode(value))
 
     def float_integers(self, payload: bytes, /) -> list[Path]:
         """Return the places; see `Checker.float_integers`."""

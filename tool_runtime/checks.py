@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+from typing_extensions import is_typeddict
 
-from tool_runtime.payload import JsonObject, NotJsonError, decode
+from tool_runtime.payload import JsonObject, NotJsonError, decode, encode
 from tool_runtime.problems import MismatchError, Path, Problem, shown, unknown_key
-from tool_runtime.schema import model_schema, property_names
+from tool_runtime.schema import compact_schema, property_names
 
 __all__ = ["DRAFT_2020_12", "Checker", "ModelChecker", "checker_for", "is_schema"]
 
 DRAFT_2020_12: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ValueT_co = TypeVar("ValueT_co", covariant=True)
-ModelT_co = TypeVar("ModelT_co", bound=BaseModel, covariant=True)
+ModelT_co = TypeVar("ModelT_co", covariant=True)
+
+_RECORD_TYPES: Final = frozenset(
+    {"typed-dict", "typed-dict-field", "str", "int", "bool", "none", "list", "literal", "nullable", "definitions"}
+    | {"definition-ref"}
+)
+"""Of a TypedDict whose checked values are plain JSON: a float may be no number, and other types are none of JSON's."""
 
 
 class Checker(Protocol[ValueT_co]):
@@ -36,6 +43,15 @@ class Checker(Protocol[ValueT_co]):
         """
         ...
 
+    def plain(self, value: object) -> JsonValue:
+        """Return a copy of a tool's value that shares nothing with it, in plain JSON types.
+
+        Raises:
+            MismatchError: It does not match.
+            NotJsonError: It has no JSON form.
+        """
+        ...
+
     def float_integers(self, payload: bytes, /) -> list[Path]:
         """Return where a JSON text that matches holds a number like `12.0` and an integer is expected.
 
@@ -45,17 +61,22 @@ class Checker(Protocol[ValueT_co]):
         ...
 
 
-def checker_for(source: type[BaseModel] | Mapping[str, JsonValue]) -> Checker[Any]:
-    """Compile a model, or a JSON Schema.
+def checker_for(
+    source: type[BaseModel | Mapping[str, object]] | Mapping[str, JsonValue],
+) -> Checker[Any]:
+    """Compile a model, a TypedDict, or a JSON Schema.
+
+    The fields of a TypedDict are texts, integers, booleans, None, literals, lists and TypedDicts; values of it are
+    checked as they are, which is several times as fast as by way of their JSON text.
 
     A JSON Schema is read under the draft it names; without one under 2020-12, or if it is no valid schema of that
     draft, under draft 7 or 4. An empty one accepts any JSON.
 
     Raises:
-        ValueError: The mapping is not a valid JSON Schema.
+        ValueError: The mapping is not a valid JSON Schema, or the TypedDict has other fields.
     """
     if isinstance(source, type):
-        return ModelChecker(source)
+        return RecordChecker[object](source) if is_typeddict(source) else ModelChecker[object](source)
     if not source:
         return _AnyChecker()
     # A model or an empty schema needs no library, which takes a tenth of a second to load.
@@ -86,15 +107,21 @@ class ModelChecker(Generic[ModelT_co]):
     """Checks with a pydantic model: JSON types taken strictly, unknown keys refused at every level."""
 
     def __init__(self, model: type[ModelT_co]) -> None:
-        self.schema = model_schema(model)
-        self._model = model
+        self._adapter: TypeAdapter[ModelT_co] = TypeAdapter(model)
+        self.schema = compact_schema(self._adapter.json_schema())
 
     def parse(self, payload: bytes) -> ModelT_co:
         """Return the model instance; see `Checker.parse`."""
         try:
-            return self._model.model_validate_json(payload, strict=True, extra="forbid")
+            return self._adapter.validate_json(payload, strict=True, extra="forbid")
         except ValidationError as error:
             raise MismatchError(self._problems(payload, error)) from error
+
+    def plain(self, value: object) -> JsonValue:
+        """Return a copy; see `Checker.plain`."""
+        payload = encode(value)
+        self.parse(payload)
+        return decode(payload)
 
     def float_integers(self, _payload: bytes, /) -> list[Path]:
         """Return nothing: strictly, `12.0` is no integer."""
@@ -124,6 +151,30 @@ class ModelChecker(Generic[ModelT_co]):
         return Problem(path, f"{wanted}{got}", integer_expected="int_type" in kinds)
 
 
+class RecordChecker(ModelChecker[ModelT_co]):
+    """Checks with a TypedDict in the same way; a value that matches is copied as it is checked.
+
+    Raises:
+        ValueError: On construction: a field whose checked value need not be plain JSON.
+    """
+
+    def __init__(self, record: type[ModelT_co]) -> None:
+        super().__init__(record)
+        foreign = sorted(_types(self._adapter.core_schema) - _RECORD_TYPES)
+        if foreign:
+            raise ValueError(f"{record.__name__}: a TypedDict for a value of a tool has no field of {foreign}")
+
+    def plain(self, value: object) -> JsonValue:
+        """Return a copy; see `Checker.plain`."""
+        # The validator lets lone surrogates pass.
+        encode(value)
+        try:
+            return cast("JsonValue", self._adapter.validate_python(value, strict=True, extra="forbid"))
+        except ValidationError:
+            # By way of the JSON text tuples pass too, and every problem is told in the same words.
+            return super().plain(value)
+
+
 class _AnyChecker:
     """Lets every value pass."""
 
@@ -137,9 +188,25 @@ class _AnyChecker:
         except NotJsonError as fault:
             raise MismatchError([Problem((), str(fault))]) from fault
 
+    def plain(self, value: object) -> JsonValue:
+        """Return a copy; see `Checker.plain`."""
+        return self.parse(encode(value))
+
     def float_integers(self, _payload: bytes, /) -> list[Path]:
         """Return nothing: no integer is expected."""
         return []
+
+
+def _types(schema: object) -> set[str]:
+    """Return which types of pydantic's core a schema is made of."""
+    if isinstance(schema, list):
+        return set[str]().union(*map(_types, cast("list[object]", schema)))
+    if not isinstance(schema, dict):
+        return set()
+    node = cast("dict[str, object]", schema)
+    inner = [value for key, value in node.items() if key not in {"metadata", "expected"}]
+    own = node.get("type")
+    return ({own} if isinstance(own, str) else set[str]()) | _types(inner)
 
 
 def _clause(detail: ErrorDetails) -> str:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from tool_runtime.abort import AbortSignal
 from tool_runtime.arguments import check_arguments
 from tool_runtime.hooks import Allow, Answerer, Ask, Deny, Hooks, Invocation, Observation, Proceed
-from tool_runtime.payload import LoneSurrogateError, NotJsonError, decode, encode
+from tool_runtime.payload import LoneSurrogateError, NotJsonError, encode
 from tool_runtime.problems import MismatchError, cut
 from tool_runtime.registry import Registry
 from tool_runtime.results import ContentBlock, RuntimeCode, ToolError, ToolFailure, ToolResult, ToolSuccess
@@ -256,9 +256,7 @@ async def _timed(tool: Tool[Any], body: Proceed) -> JsonValue | ToolResult:
 
 def _success(tool: Tool[Any], args: object, outcome: JsonValue) -> ToolSuccess:
     try:
-        payload = encode(outcome)
-        tool.returns.parse(payload)
-        value = decode(payload)
+        value = tool.returns.plain(outcome)
     except MismatchError as error:
         shown = "; ".join(map(str, error.problems[:_OUTPUT_PROBLEMS_SHOWN_MAX]))
         raise _invalid_output(tool, shown) from error

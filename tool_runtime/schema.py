@@ -1,15 +1,15 @@
-"""JSON Schema of a pydantic model, as compact as a model's prompt wants it."""
+"""JSON Schema as pydantic makes it, as compact as a model's prompt wants it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from tool_runtime.payload import JsonObject
 
-__all__ = ["model_schema", "property_names"]
+__all__ = ["compact_schema", "property_names"]
 
 _REF = "#/$defs/"
 # Keywords whose value is data, and keywords that map names to schemas: neither holds keywords directly.
@@ -19,13 +19,13 @@ _NAMED = frozenset({"properties", "patternProperties", "$defs", "dependentSchema
 _NOISE = frozenset({"title", "discriminator"})
 
 
-def model_schema(model: type[BaseModel]) -> JsonObject:
-    """Return the JSON Schema of a model.
+def compact_schema(made: dict[str, Any]) -> JsonObject:
+    """Return the JSON Schema that pydantic made of a type, compacted.
 
     References are inlined, except recursive ones, which stay in `$defs`. Every object with named properties refuses
-    further ones. Titles and the description of the model itself are left out: the tool has its own.
+    further ones. Titles and the description of the type itself are left out: the tool has its own.
     """
-    root = cast("JsonObject", model.model_json_schema())
+    root = cast("JsonObject", {**made})
     defs = cast("dict[str, JsonObject]", root.pop("$defs", {}))
     kept = _recursive(defs)
     if (target := _target(root)) is not None:

@@ -149,7 +149,7 @@ class Tool(Generic[ArgsT]):
         name: What a call names: at most 256 characters, all of them printable.
         description: For the model; Unicode text.
         parameters: A pydantic model, or a JSON Schema, whose arguments then arrive as a dict.
-        output: Model or JSON Schema of the structured value.
+        output: Model, TypedDict or JSON Schema of the structured value; see `checker_for`.
         execute: The body. It returns the structured value, or the result of a nested call to hand it on as its own;
             it raises `ToolError` to fail with a code of its own.
         render: Pure; what the model is shown of a value.
@@ -173,7 +173,7 @@ class Tool(Generic[ArgsT]):
     name: str
     description: str
     parameters: type[ArgsT] | Mapping[str, JsonValue]
-    output: type[BaseModel] | Mapping[str, JsonValue]
+    output: type[BaseModel | Mapping[str, object]] | Mapping[str, JsonValue]
     execute: Callable[[ArgsT, ToolContext], Awaitable[JsonValue | ToolResult]]
     render: Callable[[ArgsT, JsonValue], Sequence[ContentBlock]]
     concurrency_safe: Callable[[ArgsT], bool] = _never

@@ -8,7 +8,7 @@ from tool_fs.page_notes import page_notes
 def notes_of(text: str, *, line_chars_max: int = 2000) -> list[str]:
     page = scan([text.encode()], Window(line_chars_max=line_chars_max))
     assert isinstance(page, Page)
-    return [note.text for note in page_notes(page)]
+    return [note["text"] for note in page_notes(page)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from tool_runtime.schema import model_schema, property_names
+from tool_runtime.schema import compact_schema, property_names
 
 
 class Colour(enum.Enum):
@@ -70,7 +70,7 @@ POINT = {
 
 
 def test_references_are_inlined_titles_dropped_and_objects_closed() -> None:
-    assert model_schema(Drawing) == {
+    assert compact_schema(Drawing.model_json_schema()) == {
         "type": "object",
         "properties": {
             "points": {"type": "array", "items": POINT},
@@ -84,38 +84,42 @@ def test_references_are_inlined_titles_dropped_and_objects_closed() -> None:
 
 
 def test_a_recursive_reference_stays_in_defs() -> None:
-    schema = model_schema(Forest)
+    schema = compact_schema(Forest.model_json_schema())
     assert schema["properties"] == {"trees": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}
     assert isinstance(schema["$defs"], dict)
     assert list(schema["$defs"]) == ["Node"]
 
 
 def test_a_recursive_model_is_an_object_at_its_root() -> None:
-    schema = model_schema(Node)
+    schema = compact_schema(Node.model_json_schema())
     assert schema["type"] == "object"
     assert isinstance(schema["$defs"], dict)
     assert "Node" in schema["$defs"]
 
 
 def test_a_tagged_union_leaves_no_reference_behind() -> None:
-    assert "$" not in json.dumps(model_schema(Shape))
+    assert "$" not in json.dumps(compact_schema(Shape.model_json_schema()))
 
 
 def test_a_model_without_fields_takes_no_keys() -> None:
-    assert model_schema(Empty) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert compact_schema(Empty.model_json_schema()) == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_the_schema_is_made_anew_each_time() -> None:
-    first = model_schema(Drawing)
+    first = compact_schema(Drawing.model_json_schema())
     first.clear()
-    assert model_schema(Drawing)["type"] == "object"
+    assert compact_schema(Drawing.model_json_schema())["type"] == "object"
 
 
 def test_property_names_are_found_through_arrays_unions_maps_and_references() -> None:
-    drawing, forest = model_schema(Drawing), model_schema(Forest)
+    drawing, forest = compact_schema(Drawing.model_json_schema()), compact_schema(Forest.model_json_schema())
     assert property_names(drawing, ()) == ["points", "start", "colour", "extra"]
     assert property_names(drawing, ("points", 3)) == ["x", "title"]
     assert property_names(drawing, ("start",)) == ["x", "title"]
     assert property_names(drawing, ("extra", "any")) == []
     assert property_names(forest, ("trees", 0, "children", 1)) == ["value", "children"]
-    assert property_names(model_schema(Shape), ("shape",)) == ["kind", "radius", "side"]
+    assert property_names(compact_schema(Shape.model_json_schema()), ("shape",)) == ["kind", "radius", "side"]
