@@ -2,9 +2,10 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from backends.local._sharing import Shared
 from fs_core.splice import Splice
 
 __all__ = ["overwrite", "reserve", "written"]
@@ -17,11 +18,17 @@ Measured with Linux 6.18 on ext4 beside other work: 200 MB with flush take 0.8 o
 """
 
 
-def written(fd: int, content: Splice) -> Iterator[int]:
-    """Write `content` where a descriptor stands; before each step and at the end give how much is written."""
+def written(fd: int, content: Splice, *, shared: Sequence[Shared] = ()) -> Iterator[int]:
+    """Write `content` where a descriptor stands; before each step and at the end give how much is written.
+
+    What is `shared` with the old file is there already.
+    """
     position = 0
     yield position
-    for batch in _batches(content):
+    for batch in _batches(content.pieces() if not shared else _pieces_around(content, shared)):
+        if isinstance(batch, int):
+            position = os.lseek(fd, batch, os.SEEK_CUR)
+            continue
         view = memoryview(batch)
         while view:
             count = os.write(fd, view)
@@ -52,18 +59,38 @@ def overwrite(fd: int, content: Splice) -> os.stat_result:
     return os.fstat(fd)
 
 
-def _batches(content: Splice) -> Iterator[bytes | memoryview]:
+def _pieces_around(content: Splice, shared: Sequence[Shared]) -> Iterator[memoryview | int]:
+    """Yield the pieces in order, and for what is shared its length."""
+    waiting = list(reversed(shared))
+    position = 0
+    for piece in content.pieces():
+        end = position + len(piece)
+        if waiting and waiting[-1].to < end:
+            part = waiting.pop()
+            yield piece[: part.to - position]
+            yield part.size_bytes
+            yield piece[part.to + part.size_bytes - position :]
+        else:
+            yield piece
+        position = end
+
+
+def _batches(pieces: Iterator[memoryview | int]) -> Iterator[bytes | memoryview | int]:
     """Yield the pieces in order, large ones cut, small ones joined."""
     small: list[memoryview] = []
     size = 0
-    for piece in content.pieces():
-        if len(piece) < _WRITE_BYTES:
+    for piece in pieces:
+        if isinstance(piece, memoryview) and len(piece) < _WRITE_BYTES:
             small.append(piece)
             size += len(piece)
-        if small and (len(piece) >= _WRITE_BYTES or size >= _WRITE_BYTES):
+            if size < _WRITE_BYTES:
+                continue
+        if small:
             yield b"".join(small)
-            small, size = [], 0
-        if len(piece) >= _WRITE_BYTES:
+        if isinstance(piece, int):
+            yield piece
+        elif len(piece) >= _WRITE_BYTES:
             yield from (piece[start : start + _WRITE_BYTES] for start in range(0, len(piece), _WRITE_BYTES))
+        small, size = [], 0
     if small:
         yield b"".join(small)

@@ -13,6 +13,7 @@ from backends.local._content import overwrite, reserve
 from backends.local._kernel import exchange, rename_no_replace
 from backends.local._lock import ProcessLocks, file_key, take_flock
 from backends.local._metadata import keep_metadata
+from backends.local._sharing import Shared, share
 from backends.local._staging import DirectoryGone, Staged, Sweeper, staged
 from backends.local._tree import Names, Tree, opened_regular, regular_or_refuse, sync_directory
 from backends.local._version import content_identity, digest_of, has_size_of, version_of
@@ -90,7 +91,8 @@ class Publisher:
             one = _Write(parent.fd, names[-1], path, call, lock_timeout_s=self._lock_timeout_s, fsync=self._fsync)
             old = one.verified_old(condition)
             with staged(parent.fd, is_new=old is None, bucket=bucket, meeting_point=point) as file:
-                file.fill(content, call=call, is_flushed=self._fsync)
+                shared = one.shared_with(old, file, content)
+                file.fill(content, shared=shared, call=call, is_flushed=self._fsync)
                 digest = content.digest()
                 old, notes = self._made_ready(one, file, old, condition)
                 before = os.fstat(file.fd)
@@ -178,6 +180,16 @@ class _Write:
             return old.is_untouched(os.stat(self._name, dir_fd=self._directory, follow_symlinks=False))
         except FileNotFoundError:
             return False
+
+    def shared_with(self, old: _Old | None, file: Staged, content: Splice) -> tuple[Shared, ...]:
+        """Have the staged file share what stays of the old one, as far as that is possible."""
+        if old is None or not content.before:
+            return ()
+        try:
+            with opened_regular(self._directory, self._name, path=self._path, operation="write") as (fd, _):
+                return share(fd, file.fd, content, call=self._call)
+        except (FileNotFoundError, PermissionError):
+            return ()
 
     def keep_metadata_of(self, old: _Old | None, file: Staged) -> tuple[Note, ...]:
         """Give the staged file the old file's metadata; return what could not be kept."""

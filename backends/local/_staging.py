@@ -9,7 +9,7 @@ container or on another machine, cannot be seen; what was staged under them goes
 import os
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
@@ -17,6 +17,7 @@ from backends._workers import WorkerCall
 from backends.local._content import written
 from backends.local._kernel import begin_flush
 from backends.local._lock import BUCKETS, ProcessLocks
+from backends.local._sharing import Shared
 from fs_core.paths import is_staged_name, staged_name
 from fs_core.splice import Splice
 
@@ -53,13 +54,13 @@ class Staged:
         self.name, self.fd = _create(directory, mode, bucket, meeting_point)
         self._is_kept = False
 
-    def fill(self, content: Splice, *, call: WorkerCall, is_flushed: bool) -> None:
-        """Write all of `content`, or raise when the caller gives up or the disk does.
+    def fill(self, content: Splice, *, shared: Sequence[Shared] = (), call: WorkerCall, is_flushed: bool) -> None:
+        """Write all of `content` but what is `shared`, or raise when the caller gives up or the disk does.
 
         If it `is_flushed` afterwards, the disk begins with that while the rest is written.
         """
         begun = position = 0
-        for position in written(self.fd, content):
+        for position in written(self.fd, content, shared=shared):
             call.check()
             if is_flushed and position - begun >= _FLUSH_BYTES:
                 begin_flush(self.fd, begun, position - begun)

@@ -1,6 +1,7 @@
 """What `backends/local` really asks of the kernel during a write, noted at the calls themselves.
 
-A `Recorder` stands in for the module `os` inside that package, and for `renameat2`. It does what is asked, on a real
+A `Recorder` stands in for the module `os` inside that package, for `renameat2`, and for a kernel that lets two files
+share blocks: for a crash that is as if they were written. It does what is asked, on a real
 directory, and notes it as operations of the crash model. It can make one call fail, and stand for a kernel that cannot
 rename without replacing or exchange.
 """
@@ -18,15 +19,17 @@ from typing import Any, Final
 
 import pytest
 
-from backends.local import _content, _kernel, _lock, _metadata, _publish, _staging, _tree, _version
+from backends.local import _content, _kernel, _lock, _metadata, _publish, _sharing, _staging, _tree, _version
 from tests.torture.crash_model import Acknowledged, Disk, Entries, File, Grow, Node, Op, Page, SetMode, Sync, Truncate
 
 __all__ = ["Fault", "Recorder"]
 
 _PAGE_BYTES: Final = 4  # small, so that few bytes make many pages
 _RENAME_EXCHANGE: Final = 2  # linux/fs.h
-_MODULES: Final = (_content, _lock, _metadata, _publish, _staging, _tree, _version)
-_READING: Final = frozenset({"access", "dup", "fstat", "getxattr", "listxattr", "open", "pread", "scandir", "stat"})
+_MODULES: Final = (_content, _lock, _metadata, _publish, _sharing, _staging, _tree, _version)
+_READING: Final = frozenset(
+    {"access", "dup", "fstat", "getxattr", "listxattr", "open", "pread", "preadv", "scandir", "stat"}
+)
 _WRITING: Final = frozenset({
     "fchmod", "fchown", "fsync", "ftruncate", "link", "mkdir", "posix_fallocate", "pwrite", "replace", "rmdir",
     "setxattr", "unlink", "write",
@@ -70,6 +73,7 @@ class Recorder:
                 patch.setattr(module, "os", self)
             real = vars(_kernel)["_renameat2"]
             patch.setattr(_kernel, "_renameat2", partial(self._renameat2, real))
+            patch.setattr(_sharing, "share_blocks", self._share_blocks)
             yield
 
     def begin(self) -> Disk:
@@ -178,6 +182,14 @@ class Recorder:
         count: int = self._do("pwrite", os.pwrite, fd, data, offset)
         self._note_data(fd, bytes(data[:count]), offset)
         return count
+
+    def _share_blocks(self, old: int, new: int, *, start: int, to: int, size_bytes: int) -> bool:
+        if self.failing("share_blocks"):
+            return False
+        data = os.pread(old, size_bytes, start)
+        os.pwrite(new, data, to)
+        self._note_data(new, data, to)
+        return True
 
     def _note_data(self, fd: int, data: bytes, offset: int) -> None:
         node = self._node(fd)

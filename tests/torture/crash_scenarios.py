@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import pytest
 
-from backends.local import LocalBackend, _publish, _version, open_local
+from backends.local import LocalBackend, _publish, _sharing, _version, open_local
 from backends.options import LocalOptions
 from fs_core.errors import FsError
 from fs_core.splice import Replacement, Splice
@@ -22,6 +22,7 @@ from tests.torture.crash_recorder import Fault, Recorder
 __all__ = ["SCENARIOS", "THEIRS", "Run", "Scenario", "Write", "perform", "standing"]
 
 _KEPT_MODE: Final = 0o640
+_BLOCK_BYTES: Final = 4
 
 
 def _new_mode() -> int:
@@ -34,8 +35,8 @@ OLD: Final = File(b"old content", _KEPT_MODE)
 THEIRS: Final = File(b"by others", _KEPT_MODE)
 OURS: Final = File(b"ours, longer", _KEPT_MODE)
 NEXT: Final = File(b"next", _KEPT_MODE)
-EDITED: Final = File(b"old, new content", _KEPT_MODE)
-_EDIT: Final = Splice(OLD.data, (Replacement(3, 3, b", new"),))
+EDITED: Final = File(b"old newtent", _KEPT_MODE)
+_EDIT: Final = Splice(OLD.data, (Replacement(4, 7, b"new"),))
 NEW: Final = File(b"a new file", _new_mode())
 NEWER: Final = File(b"newer", _new_mode())
 
@@ -101,7 +102,7 @@ SCENARIOS: Final = (
     ),
     Scenario("replace by exchange", {"a": OLD}, (_REPLACE,), ({"a": (OLD, OURS)}, {"a": (OURS,)})),
     Scenario("replace by rename", {"a": OLD}, (_REPLACE,), ({"a": (OLD, OURS)}, {"a": (OURS,)}), has_renameat2=False),
-    Scenario(
+    Scenario(  # its first block is shared with the old file
         "patch", {"a": OLD}, (Write("a", EDITED.data, IfVersion, _EDIT),), ({"a": (OLD, EDITED)}, {"a": (EDITED,)})
     ),
     Scenario(
@@ -153,6 +154,8 @@ def perform(
     with one.installed(), pytest.MonkeyPatch.context() as patch:
         # Whether a time stamp is old enough to be trusted must not depend on how fast this machine is today.
         patch.setattr(_version, "_TICK_NS", 1 << 62)
+        patch.setattr(_sharing, "_BLOCK_BYTES", _BLOCK_BYTES)
+        patch.setattr(_sharing, "_SHARED_BYTES_MIN", _BLOCK_BYTES)
         if scenario.has_foreign:
             patch.setattr(_publish, "exchange", _once_before(_publish.exchange, lambda: _replace_by_theirs(one, root)))
         return anyio.run(_perform, scenario, root, one)
