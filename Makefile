@@ -2,9 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
 WORKERS ?= 3
 
-.PHONY: install demo test fuzz check format servers torture soak clean
+.PHONY: install demo test fuzz check format servers torture soak bench bench-full clean
 
 install: $(STAMP)
 
@@ -35,6 +36,20 @@ torture: $(STAMP)
 # level; SOAK_ARGS="--store s3 --duration-s 600 --json FILE" changes that.
 soak: $(STAMP)
 	$(BIN)/python -m tests.torture.soak $(SOAK_ARGS)
+
+# Pages, edits and stores against the peers, in under ten minutes; the goals come first in what is printed.
+# BENCH_ARGS="--only pagination,editing --json FILE" changes that. A peer that is missing is shown with its install line.
+bench: $(BENCH_STAMP)
+	$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
+
+# The whole matrix; BENCH_ARGS="--huge --readme" measures files of 1 GB too and puts tables and plots into the README.
+bench-full: $(BENCH_STAMP)
+	$(BIN)/python -m benchmarks --full $(BENCH_ARGS)
+
+$(BENCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --group bench
+	-npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENV) @modelcontextprotocol/server-filesystem@2026.8.31
+	touch $@
 
 check: $(STAMP)
 	$(BIN)/ruff check .

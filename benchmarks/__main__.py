@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.json is not None:
                 options.json.write_text(report.to_json(), encoding="utf-8")
     print(report_text(report))
-    if options.plots is not None or options.readme:
-        draw(report.comparisons, options.plots or _PLOTS)
+    if options.plots is not None:
+        draw(report.comparisons, options.plots)
     if options.readme:
-        fill(_README, report)
+        fill(_README, report, draw(report.comparisons, _PLOTS))
     return 1 if report.failures else 0
 
 

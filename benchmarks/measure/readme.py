@@ -1,5 +1,6 @@
 """Puts a report into the marked part of a README; what is around the marks stays."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,8 @@ BEGIN: Final = "<!-- measured: begin; python -m benchmarks --readme writes this 
 END: Final = "<!-- measured: end -->"
 
 
-def fill(file: Path, report: Report) -> None:
-    """Replace what stands between the marks.
+def fill(file: Path, report: Report, plots: Iterable[Path]) -> None:
+    """Replace what stands between the marks by the report and its plots, files beside or below the README.
 
     Raises:
         ValueError: The file has not both marks, in this order.
@@ -23,4 +24,5 @@ def fill(file: Path, report: Report) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{file.name} has no part between {BEGIN!r} and {END!r}")
-    file.write_text(f"{before}{BEGIN}\n\n{report_text(report)}\n{END}{after}", encoding="utf-8")
+    images = "".join(f"![{plot.stem}]({plot.relative_to(file.parent).as_posix()})\n\n" for plot in plots)
+    file.write_text(f"{before}{BEGIN}\n\n{report_text(report)}\n{images}{END}{after}", encoding="utf-8")
