@@ -5,6 +5,9 @@ own calls drop conditions above one part, tear reads in chunks and answer from c
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, cast
 
 import aiohttp
@@ -12,12 +15,13 @@ import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from botocore.loaders import Loader
+from botocore.utils import parse_timestamp  # pyright: ignore[reportUnknownVariableType] - untyped
 
 from backends._answers import bounded_answers
 from backends.options import S3Options
 from backends.s3._objects import BodyAnswer, ListAnswer, ObjectAnswer, TagsAnswer
 
-__all__ = ["Endpoint", "RawClient", "raw_client"]
+__all__ = ["Endpoint", "RawClient", "moment", "raw_client"]
 
 _LOADER: Final = Loader()
 """Parsed descriptions of the service, shared by all sessions: half a second of work each time otherwise."""
@@ -64,6 +68,14 @@ class _Session(Protocol):
     """What is used of `AioSession`, which is untyped."""
 
     def register_component(self, name: str, component: object) -> None: ...
+
+    def get_component(self, name: str) -> "_ParserFactory": ...
+
+
+class _ParserFactory(Protocol):
+    """What is used of botocore's `ResponseParserFactory`, which is untyped."""
+
+    def set_parser_defaults(self, *, timestamp_parser: Callable[[object], datetime]) -> None: ...
 
 
 class _SessionSource(Protocol):
@@ -127,6 +139,7 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
     }
     session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
     session.register_component("data_loader", _LOADER)
+    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
     fixed: dict[str, object] = {
         "session": session,
         "asynchronous": True,
@@ -146,3 +159,11 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
         },
     }
     return {name: value for name, value in given.items() if value is not None} | fixed
+
+
+def moment(value: object) -> datetime:
+    """Return what botocore makes of a timestamp; its general parser takes 0.2 ms for each answer and listed key."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return datetime.fromisoformat(value) if value.endswith("Z") else parsedate_to_datetime(value)
+    return cast("Callable[[object], datetime]", parse_timestamp)(value)
