@@ -163,9 +163,7 @@ def _contenders(cell: _Cell, one: Opened, dirt: _Dirt) -> Iterator[Contender | A
     else:
         text = FIRST if cell.position == "start" else LAST
         run = _Toggle(one, name, text, f"{text}_000").run
-    yield Contender(
-        peer.name, run, prepare=dirt.settle, note=peer.edit_note, may_be_slow=peer.name in {NAME, DEEPAGENTS.name}
-    )
+    yield Contender(peer.name, run, prepare=dirt.settle, note=peer.edit_note, may_be_slow=peer is SEAM)
 
 
 async def _refused(one: Opened, name: str, text: str) -> None:

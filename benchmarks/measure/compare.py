@@ -24,7 +24,7 @@ _RUNS_MAX: Final = 20
 """Of one contender in one round."""
 _SLOT_S: Final = 0.03
 """After which a contender is not run again in that round; preparations count."""
-_ONCE_S: Final = 2.0
+_ONCE_S: Final = 3.0
 """A contender that takes longer, and may not be slow, is run once and told of without a ratio."""
 
 _TURN_TIMEOUT_S: Final = 20.0

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from benchmarks.measure.case import Absent, Case, Contender, NotInstalled, size_text
 from benchmarks.measure.compare import compare
 from benchmarks.measure.content import CONTENTS, Content, Made, make
-from benchmarks.measure.plan import KB, MB, Plan
+from benchmarks.measure.plan import GB, KB, MB, Plan
 from benchmarks.measure.report import Goal, Report
 from benchmarks.peers.anthropic_toolset import ANTHROPIC
 from benchmarks.peers.deepagents_backend import DEEPAGENTS
@@ -28,7 +29,7 @@ __all__ = ["PAGE_LINES", "measure_pages", "span_at"]
 PAGE_LINES = 100
 """What deepagents shows by default; all others are asked for the same."""
 
-_SIZES = (KB, 100 * KB, 10 * MB, 200 * MB)
+_SIZES = (KB, 100 * KB, 10 * MB, 200 * MB, GB)
 _POSITIONS = ("start", "middle", "end")
 
 
@@ -43,6 +44,7 @@ class _Cell:
 class _Field:
     """Everyone who reads pages, on one directory."""
 
+    root: Path
     ours: Opened
     cold: ColdFiles
     peers: Sequence[Opened]
@@ -57,23 +59,23 @@ async def measure_pages(plan: Plan, report: Report) -> None:
         AsyncExitStack() as of_cold,
         opened([SEAM, DEEPAGENTS, ANTHROPIC, MCP_FILESYSTEM, SED], root, report) as ([ours, *peers], missing),
     ):
-        field = _Field(ours, ColdFiles(root, of_cold), peers, missing)
+        field = _Field(root, ours, ColdFiles(root, of_cold), peers, missing)
         for content in CONTENTS:
-            files: dict[int, Made] = {}
-            for size_bytes in _SIZES:
-                for position in _POSITIONS:
-                    cell = _Cell(content, size_bytes, position)
-                    if cell not in _cells(plan):
-                        continue
-                    if size_bytes not in files:
-                        files[size_bytes] = make(root / f"{size_text(size_bytes)}.txt", content, size_bytes)
-                    await _warm(cell, files[size_bytes], field, plan, report)
-                    if position == "middle":
-                        await _cold(cell, files[size_bytes], field, plan, report)
-            if content == "code":
-                await _by_size(files, ours, plan, report)
-            for file in files.values():
-                file.path.unlink()
+            await _measure_content(content, field, plan, report)
+
+
+async def _measure_content(content: Content, field: _Field, plan: Plan, report: Report) -> None:
+    cells = [cell for cell in _cells(plan) if cell.content == content]
+    sizes = dict.fromkeys(cell.size_bytes for cell in cells)
+    files = {size_bytes: make(field.root / f"{size_text(size_bytes)}.txt", content, size_bytes) for size_bytes in sizes}
+    for cell in cells:
+        await _warm(cell, files[cell.size_bytes], field, plan, report)
+        if cell.position == "middle":
+            await _cold(cell, files[cell.size_bytes], field, plan, report)
+    if content == "code":
+        await _by_size(files, field.ours, plan, report)
+    for file in files.values():
+        file.path.unlink()
 
 
 def span_at(file: Made, position: str) -> Span:
@@ -84,12 +86,15 @@ def span_at(file: Made, position: str) -> Span:
 
 
 def _cells(plan: Plan) -> Iterator[_Cell]:
-    """Yield what is measured: quick, code from the middle, and the other contents at 10 MB."""
+    """Yield what is measured: quick, code from the middle, and the other contents at 10 MB; 1 GB of code if huge."""
     for content in CONTENTS:
         for size_bytes in _SIZES:
             for position in _POSITIONS if content != "one line" else ("middle",):
-                is_asked = plan.is_full and (content == "code" or position == "middle" or size_bytes == 10 * MB)
-                if is_asked or (position == "middle" and (content == "code" or size_bytes == 10 * MB)):
+                if size_bytes == GB and not (plan.is_huge and content == "code"):
+                    continue
+                is_quick = position == "middle" and (content == "code" or size_bytes == 10 * MB)
+                is_full = content == "code" or position == "middle" or size_bytes == 10 * MB
+                if is_quick or (plan.is_full and is_full):
                     yield _Cell(content, size_bytes, position)
 
 
@@ -123,7 +128,7 @@ async def _by_size(files: dict[int, Made], ours: Opened, plan: Plan, report: Rep
     base = "100 KB, middle"
     contenders = [_own(base, files[100 * KB], "middle", ours)]
     goals: list[Goal] = []
-    for size_bytes in (10 * MB, 200 * MB):
+    for size_bytes in [size for size in files if size >= 10 * MB]:
         for position in _POSITIONS:
             name = f"{size_text(size_bytes)}, {position}"
             contenders.append(_own(name, files[size_bytes], position, ours))
@@ -144,10 +149,12 @@ def _peer(one: Opened, cell: _Cell, file: Made, span: Span) -> Contender | Absen
     peer = one.peer
     if cell.content == "one line" and not peer.has_long_lines:
         return Absent(peer.name, "takes minutes for a line of megabytes")
+    if peer.page_bytes_max is not None and peer.page_bytes_max < cell.size_bytes:
+        return Absent(peer.name, "would hold several times the file in memory")
     if cell.position == "middle" and peer.middle_bytes_max is not None and peer.middle_bytes_max < cell.size_bytes:
         return Absent(peer.name, "takes minutes, as the whole file would be sent")
     run = partial(one.files.read, file.name, span)
-    return Contender(peer.name, run, note=peer.read_note, may_be_slow=peer is DEEPAGENTS)
+    return Contender(peer.name, run, note=peer.read_note)
 
 
 def _case(operation: str, cell: _Cell) -> Case:

@@ -62,6 +62,7 @@ DEEPAGENTS = Peer(
     install="pip install deepagents",
     version=_version,
     opened=_opened,
+    page_bytes_max=200 << 20,
     read_note="accepts NUL bytes as text",
     edit_note="rewrites in place, no fsync, not atomic; CRLF becomes LF",
 )

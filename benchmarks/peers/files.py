@@ -51,7 +51,8 @@ class Peer:
         edit_note: What its edits leave out.
         can_replace_all: Whether it has an edit of all places.
         refuses_ambiguous: Whether it refuses an edit whose text has several places.
-        middle_bytes_max: The largest file whose middle it can be asked for without minutes of waiting; `None` for any.
+        page_bytes_max: The largest file of which it is asked for a page; `None` for any.
+        middle_bytes_max: The largest file whose middle it can be asked for without minutes of waiting.
         edit_bytes_max: The largest file that it edits without minutes of waiting.
         has_long_lines: Whether a line may have megabytes.
     """
@@ -64,6 +65,7 @@ class Peer:
     edit_note: str
     can_replace_all: bool = True
     refuses_ambiguous: bool = True
+    page_bytes_max: int | None = None
     middle_bytes_max: int | None = None
     edit_bytes_max: int | None = None
     has_long_lines: bool = True
