@@ -1,15 +1,17 @@
 """Text files over any backend: the one place where lock, guard, text and edit come together."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
 from anyio import to_thread
 
+from fs_core.advice import with_entries, with_near_names
 from fs_core.cancellation import to_the_end
-from fs_core.contents import ENTRY_BYTES_MAX, ContentCollector, SeenContents
-from fs_core.edit import Edit
+from fs_core.contents import ENTRY_BYTES_MAX, SeenContents
+from fs_core.edit import Edit, Spliced, apply_edit
 from fs_core.errors import (
     FsError,
     NotFound,
@@ -24,7 +26,6 @@ from fs_core.errors import (
     TooLarge,
 )
 from fs_core.locks import TargetLocks
-from fs_core.near_names import near_names
 from fs_core.outcomes import (
     DIFF_SOURCE_BYTES_MAX,
     Edited,
@@ -37,10 +38,11 @@ from fs_core.outcomes import (
     not_text,
     spliced_or_refuse,
 )
-from fs_core.page import Page, TextScanner, Window
+from fs_core.page import Page, Window
 from fs_core.paths import Root, parse_path
 from fs_core.policy import Absent, ObservationPolicy, Present
-from fs_core.protocol import Backend, Capabilities, Sink
+from fs_core.protocol import Backend, Capabilities
+from fs_core.reading import ATTEMPTS_MAX, PageSource
 from fs_core.text import NotTextFinding, find_not_text, has_lone_surrogate
 from fs_core.types import (
     Always,
@@ -54,18 +56,11 @@ from fs_core.types import (
     Snapshot,
     Target,
     Version,
-    WriteCondition,
     WriteReceipt,
 )
 
 __all__ = ["BackedFileSystem"]
 
-ATTEMPTS_MAX: Final = 4
-"""How often an operation starts again because the file changed under it, before it is refused as stale."""
-
-READ_FIRST_BYTES: Final = 8 << 20
-NEAR_NAMES_LISTED_MAX: Final = 1_000
-ENTRY_NAMES_MAX: Final = 10
 INLINE_BYTES_MAX: Final = 1 << 20
 """Up to this size pure work on content runs on the event loop; above it a thread hop is cheaper than the pause."""
 
@@ -82,6 +77,7 @@ class BackedFileSystem:
         self._backend = backend
         self._locks = TargetLocks()
         self._contents = SeenContents()
+        self._pages = PageSource(backend, contents=self._contents)
 
     @property
     def root(self) -> Root:
@@ -131,22 +127,23 @@ class BackedFileSystem:
         """
         seen_before = await policy.observed(target.key)
         try:
-            result, version, size_bytes = await self._scan(target, window)
+            seen = await self._pages.read(target, window)
         except NotFound as error:
             await policy.replace(target.key, seen_before, Absent())
-            raise await self._with_near_names(error, target) from error
+            raise await with_near_names(error, self._backend, target) from error
         except NotRegularFile as error:
-            raise await self._with_entries(error, target) from error
+            raise await with_entries(error, self._backend, target) from error
+        result = seen.result
         is_text = isinstance(result, Page)
         if is_text and window.first_line > max(result.total_lines, 1):
             count = "1 line" if result.total_lines == 1 else f"{result.total_lines} lines"
             reason = f"has {count}; line {window.first_line} is past the end"
             raise OutOfRange(reason, path=target.display_path, operation="read")
         # Unless the owner's own write or a later read finished first: that one knows the newer version.
-        await policy.replace(target.key, seen_before, Present(version, is_text=is_text))
+        await policy.replace(target.key, seen_before, Present(seen.version, is_text=is_text))
         if not is_text:
-            raise await _not_text(result, size_bytes, target, "read")
-        return PageRead(target=target, page=result, version=version)
+            raise await _not_text(result, seen.size_bytes, target, "read")
+        return PageRead(target=target, page=result, version=seen.version)
 
     async def write(self, target: Target, content: str, *, policy: ObservationPolicy) -> Written:
         """Create or replace a file with exactly `content`.
@@ -159,8 +156,8 @@ class BackedFileSystem:
         """
         data = self._encode(content, target, "write")
         async with self._locks.hold(target.key):
-            condition, before = await self._write_condition(target, policy)
-            receipt = await _remembered(await self._publish_new(target, data, condition), target, policy)
+            receipt, before = await self._publish_new(target, data, policy)
+            receipt = await _remembered(receipt, target, policy)
         self._contents.put(receipt.version.digest, data)
         diff, notes = await _described(len(data), lambda: describe_write(before, data, receipt, target))
         return Written(
@@ -187,23 +184,12 @@ class BackedFileSystem:
         self._encode(edit.new_string, target, "edit")
         async with self._locks.hold(target.key):
             seen = await self._seen_for_edit(target, policy)
-            for attempt in range(ATTEMPTS_MAX):
-                try:
-                    before = await self._whole(target, seen, edit)
-                    splice = partial(spliced_or_refuse, before.data, edit, target)
-                    spliced = await _inline_or_thread(len(before.data), splice)
-                    receipt = await self._backend.patch(target, spliced.splice, condition=IfVersion(before.version))
-                except StaleVersion:
-                    # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
-                    if seen is not None or attempt == ATTEMPTS_MAX - 1:
-                        raise
-                else:
-                    receipt = await _remembered(receipt, target, policy)
-                    if spliced.splice.size_bytes <= ENTRY_BYTES_MAX:
-                        self._contents.put(receipt.version.digest, spliced.splice.joined())
-                    describe = partial(edited, target, spliced, receipt)
-                    return await _described(len(before.data), describe)
-        raise AssertionError("the loop returns or raises")
+            spliced, receipt = await self._edit_as_seen(target, edit, seen) or await self._edit_anew(target, edit, seen)
+            receipt = await _remembered(receipt, target, policy)
+        size_bytes = spliced.splice.size_bytes
+        if size_bytes <= ENTRY_BYTES_MAX:
+            self._contents.put(receipt.version.digest, spliced.splice.joined())
+        return await _described(size_bytes, partial(edited, target, spliced, receipt))
 
     def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
         """Return the bytes of a text that may be stored."""
@@ -216,55 +202,6 @@ class BackedFileSystem:
             reason = f"the new text has {len(data)} bytes; at most {limit} are written"
             raise TooLarge(reason, path=target.display_path, operation=operation)
         return data
-
-    async def _scan(self, target: Target, window: Window) -> tuple[Page | NotTextFinding, Version, int]:
-        for attempt in range(ATTEMPTS_MAX):
-            scanner, content = TextScanner(window), ContentCollector()
-            try:
-                scanned = await self._backend.scan(target, _both(scanner.feed, content.add))
-            except StaleVersion:
-                if attempt == ATTEMPTS_MAX - 1:
-                    raise
-            else:
-                if content.data is not None:
-                    self._contents.put(scanned.version.digest, content.data)
-                return scanner.finish(), scanned.version, scanned.size_bytes
-        raise AssertionError("the loop returns or raises")
-
-    async def _with_near_names(self, error: NotFound, target: Target) -> NotFound:
-        """Return `error` with what the missing file may be called, as far as its directory can be listed."""
-        parent, _, name = target.display_path.rpartition("/")
-        names = near_names(name, await self._names_in(parent or ".", error, limit=NEAR_NAMES_LISTED_MAX))
-        return NotFound(error.reason, path=error.path, operation=error.operation, near_names=names)
-
-    async def _with_entries(self, error: NotRegularFile, target: Target) -> NotRegularFile:
-        """Return `error` with the first names of the directory that was to be read."""
-        names: tuple[str, ...] = ()
-        if error.reason == Reason.IS_DIRECTORY:
-            names = await self._names_in(target.display_path, error, limit=ENTRY_NAMES_MAX)
-        return NotRegularFile(error.reason, path=error.path, operation=error.operation, entry_names=names)
-
-    async def _names_in(self, directory: str, error: FsError, *, limit: int) -> tuple[str, ...]:
-        """List a directory for advice; a fault of that is noted on `error`, which is the one that matters."""
-        try:
-            target = await self._backend.resolve(parse_path(directory, self._backend.root))
-            listing = await self._backend.list(target, limit=limit)
-        except FsError as fault:
-            error.add_note(f"no names to offer: {fault}")
-            return ()
-        return tuple(entry.name for entry in listing.entries if entry.addressable)
-
-    async def _write_condition(
-        self, target: Target, policy: ObservationPolicy
-    ) -> tuple[WriteCondition, Snapshot | None]:
-        """Return what the write has to hold against the store, and the old content where it is at hand."""
-        if not policy.requires_observation:
-            return Always(), await self._if_present(target)
-        seen = await policy.observed(target.key)
-        if not isinstance(seen, Present):
-            return IfAbsent(), None
-        current, version = await self._current(target, seen)
-        return IfVersion(version), current
 
     async def _if_present(self, target: Target) -> Snapshot | None:
         """Return what is about to be replaced; it is only wanted for the difference, so it may be missed."""
@@ -287,13 +224,30 @@ class BackedFileSystem:
         # Of a part the token alone was compared; the store has the content to compare as well, if it can.
         return current, version if version.digest is not None else replace(version, digest=seen.version.digest)
 
-    async def _publish_new(self, target: Target, data: bytes, condition: WriteCondition) -> WriteReceipt:
+    async def _publish_new(
+        self, target: Target, data: bytes, policy: ObservationPolicy
+    ) -> tuple[WriteReceipt, Snapshot | None]:
+        """Write under the condition that the policy asks for; return the old content too, where it is at hand."""
+        if not policy.requires_observation:
+            before = await self._if_present(target)
+            return await self._backend.write(target, data, condition=Always()), before
+        seen = await policy.observed(target.key)
+        if isinstance(seen, Present):
+            return await self._replace_as_seen(target, data, seen)
         try:
-            return await self._backend.write(target, data, condition=condition)
+            return await self._backend.write(target, data, condition=IfAbsent()), None
         except StaleVersion as error:
-            if isinstance(condition, IfAbsent):
-                raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="write") from error
-            raise
+            raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="write") from error
+
+    async def _replace_as_seen(self, target: Target, data: bytes, seen: Present) -> tuple[WriteReceipt, Snapshot]:
+        """Replace the version that was seen; the store compares it, so a content still at hand is not read again."""
+        known = self._contents.get(seen.version.digest)
+        if known is not None:
+            before = Snapshot(data=known, offset=0, size_bytes=len(known), version=seen.version)
+            with suppress(StaleVersion):  # what has changed is told below
+                return await self._backend.write(target, data, condition=IfVersion(seen.version)), before
+        current, version = await self._current(target, seen)
+        return await self._backend.write(target, data, condition=IfVersion(version)), current
 
     async def _seen_for_edit(self, target: Target, policy: ObservationPolicy) -> Present | None:
         """Return what the owner has seen, `None` if that does not matter, or refuse."""
@@ -308,31 +262,60 @@ class BackedFileSystem:
             await self._backend.read(target, limit=1)
         except NotFound as error:
             missing = NotFound(error.reason, path=target.display_path, operation="edit")
-            raise await self._with_near_names(missing, target) from error
+            raise await with_near_names(missing, self._backend, target) from error
         except NotRegularFile:
             pass  # it was not read either, and reading it will tell what it is
         raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="edit")
+
+    async def _edit_as_seen(
+        self, target: Target, edit: Edit, seen: Present | None
+    ) -> tuple[Spliced, WriteReceipt] | None:
+        """Edit a content that was seen and is still at hand, without reading it again: the store compares the version.
+
+        `None` when it is not at hand, the edit has no one place in it, or the store holds another one.
+        """
+        known = None if seen is None else self._contents.get(seen.version.digest)
+        if seen is None or known is None:
+            return None
+        spliced = await _inline_or_thread(len(known), partial(apply_edit, known, edit))
+        if not isinstance(spliced, Spliced):
+            return None
+        try:
+            return spliced, await self._backend.patch(target, spliced.splice, condition=IfVersion(seen.version))
+        except StaleVersion:
+            return None
+
+    async def _edit_anew(self, target: Target, edit: Edit, seen: Present | None) -> tuple[Spliced, WriteReceipt]:
+        """Read the file and edit it; whoever is guarded is refused if it is no longer as seen, with what changed."""
+        for attempt in range(ATTEMPTS_MAX):
+            try:
+                before = await self._whole(target, seen, edit)
+                splice = partial(spliced_or_refuse, before.data, edit, target)
+                spliced = await _inline_or_thread(len(before.data), splice)
+                condition = IfVersion(before.version)
+                return spliced, await self._backend.patch(target, spliced.splice, condition=condition)
+            except StaleVersion:
+                # Whoever is guarded is stale now. Unguarded, the edit is made again on the newer content.
+                if seen is not None or attempt == ATTEMPTS_MAX - 1:
+                    raise
+        raise AssertionError("the loop returns or raises")
 
     async def _whole(self, target: Target, seen: Present | None, edit: Edit) -> Snapshot:
         """Return the whole content, known to be text and to be what was seen."""
         limit = self._backend.capabilities.write_size_bytes_max
         try:
-            # A file beyond the limit is found out before its content is in memory.
-            snapshot = await self._backend.read(target, limit=min(limit, READ_FIRST_BYTES))
-            if not snapshot.is_whole and snapshot.size_bytes <= limit:
-                snapshot = await self._backend.read(target, limit=limit, pinned=snapshot.version)
+            snapshot = await self._backend.read_whole(target, size_bytes_max=limit)
         except NotFound as error:
             if seen is None:
-                raise await self._with_near_names(error, target) from error
+                raise await with_near_names(error, self._backend, target) from error
             raise deleted_since(target, "edit") from error
-        if not snapshot.is_whole:
-            reason = f"has {snapshot.size_bytes} bytes; at most {limit} are edited"
-            raise TooLarge(reason, path=target.display_path, operation="edit")
         if seen is not None and not seen.version.same_content(snapshot.version):
             raise await self._changed(target, seen, snapshot, edit=edit)
-        finding = await _inline_or_thread(len(snapshot.data), lambda: find_not_text(snapshot.data))
-        if finding is not None:
-            raise await _not_text(finding, snapshot.size_bytes, target, "edit")
+        if seen is None or seen.version.digest != snapshot.version.digest:
+            # What was seen as text is text.
+            finding = await _inline_or_thread(len(snapshot.data), lambda: find_not_text(snapshot.data))
+            if finding is not None:
+                raise await _not_text(finding, snapshot.size_bytes, target, "edit")
         return snapshot
 
     async def _changed(
@@ -341,14 +324,6 @@ class BackedFileSystem:
         """Return the refusal of a change of what is no longer as it was seen, with what has changed meanwhile."""
         work = partial(changed_since, self._contents.get(seen.version.digest), current, target, edit)
         return await _inline_or_thread(len(current.data), work)
-
-
-def _both(first: Sink, second: Sink) -> Sink:
-    def feed(data: bytes | bytearray) -> None:
-        first(data)
-        second(data)
-
-    return feed
 
 
 def _ignore(data: bytes | bytearray) -> None:

@@ -33,6 +33,10 @@ class Seam:
         self.backend = FaultBackend(MemoryBackend(self.store))
         self.files = BackedFileSystem(self.backend)
 
+    def restart(self) -> None:
+        """Forget what was kept of contents and lines; observations stay."""
+        self.files = BackedFileSystem(self.backend)
+
     def session(self, owner: OwnerId = ME) -> FileSession:
         return FileSession(self.files, policy=ReadBeforeWrite(owner=owner, store=self.observations))
 

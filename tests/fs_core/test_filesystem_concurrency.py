@@ -39,6 +39,7 @@ async def seam(locks: TargetLocks) -> Seam:
     seam.put("a.txt", b"one\n")
     await seam.session().read("a.txt", Window())
     assert len(locks) == 0
+    seam.restart()  # so that an edit and a write read the file
     return seam
 
 

@@ -8,7 +8,7 @@ from fs_core.filesystem import ATTEMPTS_MAX, BackedFileSystem
 from fs_core.page import Window
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
-from fs_core.testing.faults import Block, Fail, Moment
+from fs_core.testing.faults import Block, Fail
 from tests.fs_core.seam import Seam, SmallBackend, refused
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +124,7 @@ async def test_without_a_policy_an_edit_is_retried_and_gives_up_in_the_end(seam:
 
 async def test_an_owner_who_is_stale_is_not_helped_by_trying_again(seam: Seam) -> None:
     await seam.session().read("a.txt", Window())
+    seam.restart()
     seam.backend.add(Fail("write", StaleVersion("changed meanwhile", path="a.txt", operation="write")))
     await refused(seam.session(), "edit", "a.txt", StaleVersion, text="two")
     assert seam.get("a.txt") == b"one\ntwo\r\none\n"
@@ -138,29 +139,3 @@ async def test_a_file_deleted_under_an_edit_without_a_policy_is_not_found(seam: 
         seam.remove("a.txt")
         block.release.set()
     assert seam.get("a.txt") is None
-
-
-async def test_a_file_that_is_read_in_two_steps_is_edited_as_one(seam: Seam, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filesystem, "READ_FIRST_BYTES", 4)
-    await seam.session().read("a.txt", Window())
-    await seam.session().edit("a.txt", Edit("two\n", "2\n"))
-    assert seam.get("a.txt") == b"one\n2\r\none\n"
-
-
-async def test_a_change_between_the_two_steps_is_stale(seam: Seam, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filesystem, "READ_FIRST_BYTES", 4)
-    await seam.session().read("a.txt", Window())
-    block = Block("read", moment=Moment.AFTER)
-    seam.backend.add(block)
-    errors: list[StaleVersion] = []
-
-    async def edit() -> None:
-        errors.append(await refused(seam.session(), "edit", "a.txt", StaleVersion))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(edit)
-        await block.reached.wait()
-        seam.put("a.txt", b"one\nTWO\r\none\n")
-        block.release.set()
-    assert len(errors) == 1
-    assert seam.get("a.txt") == b"one\nTWO\r\none\n"

@@ -76,6 +76,7 @@ async def test_there_is_no_difference_of_large_files(
         monkeypatch.setattr(module, "DIFF_SOURCE_BYTES_MAX", 30)
     seam.put("a.txt", before)
     await read(seam)
+    seam.restart()
     assert (await seam.session().write("a.txt", after)).diff is None
     assert seam.get("a.txt") == after.encode()
 
