@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.npm_servers", "tests.support.s3_servers", "tests.support.sftp_servers"]
+pytest_plugins = [
+    "tests.support.grouping",
+    "tests.support.npm_servers",
+    "tests.support.s3_servers",
+    "tests.support.sftp_servers",
+]
 
 pytest.register_assert_rewrite("fs_core.testing.conformance", "fs_core.testing.observations")
 
