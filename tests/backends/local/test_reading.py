@@ -14,6 +14,9 @@ from backends.local._tree import opened_regular
 from backends.options import LocalOptions
 from fs_core.digest import content_digest
 from fs_core.errors import StaleVersion, TooLarge
+from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
+from fs_core.policy import Unguarded
 from fs_core.testing.conformance import target_of
 from fs_core.types import Snapshot, Target, TargetKey
 
@@ -84,6 +87,22 @@ async def test_a_page_takes_three_calls_on_the_data_and_four_to_open_it(
     assert opening == ["dup", "stat", "open"]
     assert data == ["fstat", "pread", "fstat"]
     assert closing == ["close", "close"]
+
+
+async def test_a_warm_page_of_the_seam_takes_three_calls_on_the_data(
+    backend: LocalBackend, root: Path, counting: CountingOs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_bytes(b"a line of text\n" * 200_000)
+    later_ns = (root / "a.txt").stat().st_mtime_ns + 10_000_000_000  # so that the time stamp can be trusted
+    monkeypatch.setattr("backends.local._version.time.time_ns", lambda: later_ns)
+    files = BackedFileSystem(backend)
+    target = await files.resolve("a.txt")
+    for first_line in (1, 100_000, 190_000):
+        counting.calls.clear()
+        page = await files.read(target, Window(first_line=first_line, lines_max=1000), policy=Unguarded())
+        assert page.page.total_lines == 200_000
+    assert [name for name in counting.calls if name in {"fstat", "pread", "preadv"}] == ["fstat", "pread", "fstat"]
+    assert len(counting.calls) == 8
 
 
 async def test_a_whole_chunk_takes_one_read(backend: LocalBackend, root: Path, counting: CountingOs) -> None:
