@@ -1,8 +1,6 @@
 """The prefix stays the same bytes, and no answer is stale, whatever comes and goes."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, cast
 
 import anyio
@@ -20,6 +18,7 @@ from hypothesis.stateful import (
 )
 from mcp import types
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from progressive import Disclosure, DisclosureOptions, Mode
 from progressive.catalog import Catalog
@@ -75,7 +74,7 @@ class PrefixMachine(RuleBasedStateMachine):
         prefixes: dict[Mode, bytes] = {}
         for mode in Mode:
             surface = self.disclosure.surface(scope, mode=mode)
-            prefixes[mode] = json.dumps([surface.prompt, [asdict(schema) for schema in surface.tools]]).encode()
+            prefixes[mode] = to_json([surface.prompt, surface.tools])
         return prefixes
 
     def is_open(self, scope: ScopeId) -> bool:
