@@ -56,5 +56,6 @@ def asked_body(answer: BodyAnswer, *, offset: int, limit: int | None) -> AskedBo
     start, total_bytes = total_size(answer)
     if start > offset:
         raise RequestFailed(Failure.OTHER_BYTES)
+    first = min(offset, total_bytes)
     end = total_bytes if limit is None else min(offset + limit, total_bytes)
-    return AskedBody(head=head, stream=answer["Body"], skipped_bytes=offset - start, wanted_bytes=max(0, end - offset))
+    return AskedBody(head=head, stream=answer["Body"], skipped_bytes=first - start, wanted_bytes=end - first)
