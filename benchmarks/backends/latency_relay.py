@@ -136,18 +136,20 @@ class Relay:
             causes = self.turns.connected()
             self._connections += 1
             self._used_at_s = accepted_at_s
-        # The server hears of it with the third packet of the handshake, the client with the second.
-        _sleep_until(accepted_at_s + 1.5 * self.rtt_s)
+        # The client may send when it has the second packet of the handshake, the server when it has the third.
+        client_from_s, server_from_s = accepted_at_s + self.rtt_s, accepted_at_s + 1.5 * self.rtt_s
+        _sleep_until(client_from_s)
         try:
             server = socket.create_connection(("127.0.0.1", self.port))
         except OSError:
             client.close()
             return
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made_at_s = accepted_at_s + self.rtt_s
-        back = threading.Thread(target=self._pump, args=(server, client, made_at_s, _Back(self, causes)), daemon=True)
+        back = threading.Thread(
+            target=self._pump, args=(server, client, server_from_s, _Back(self, causes)), daemon=True
+        )
         back.start()
-        self._pump(client, server, made_at_s, _There(self, causes))
+        self._pump(client, server, client_from_s, _There(self, causes))
         back.join()
         client.close()
         server.close()

@@ -60,10 +60,10 @@ async def measure_at_once(plan: Plan, report: Report, arena: Arena, *goals: Goal
         some = names[:count]
         cold, warm = arena.seam(), arena.seam()
         contenders = [
-            Contender(COLD, partial(_all_of, cold.everything, some), prepare=cold.forget),
-            Contender(WARM, partial(_all_of, warm.everything, some)),
+            Contender(COLD, partial(_all_of, cold.everything, some), prepare=cold.forget, may_be_slow=True),
+            Contender(WARM, partial(_all_of, warm.everything, some), may_be_slow=True),
             *(
-                Contender(peer.name, partial(_all_of, peer.files.read, some), note=peer.note)
+                Contender(peer.name, partial(_all_of, peer.files.read, some), note=peer.note, may_be_slow=True)
                 if isinstance(peer, OpenedPeer)
                 else peer
                 for peer in peers

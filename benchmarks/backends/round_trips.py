@@ -62,7 +62,7 @@ async def measure_round_trips(plan: Plan, report: Report, arena: Arena, link: Sl
             name=each.name,
             value=each.ratio,
             unit="x",
-            note=f"{each.turns:g} round trips, {each.elapsed_s * 1e3:.3g} ms",
+            note=f"{each.turns:g} round trip{'' if each.turns == 1 else 's'}, {each.elapsed_s * 1e3:.0f} ms",
         )
         for each in found
     ]

@@ -39,7 +39,7 @@ async def measure_s3_scan(plan: Plan, report: Report, arena: Arena, store: S3Sto
     seam = arena.seam()
     async with raw_aiobotocore(store.access) as raw:
         contenders = [
-            Contender(SEAM, partial(seam.page, _LARGE), prepare=seam.forget, note=_SCAN_NOTE),
+            Contender(SEAM, partial(seam.page, _LARGE), prepare=seam.forget, note=_SCAN_NOTE, may_be_slow=True),
             Contender(RAW_AIOBOTOCORE.name, partial(raw.drain, _LARGE), note="one GET, dropped piece by piece"),
         ]
         comparison = await compare(
@@ -66,7 +66,11 @@ async def measure_sftp_transfers(plan: Plan, report: Report, arena: Arena, store
         if plan.is_full:
             gcm = program.openssh_sftp(store.access, cipher="aes128-gcm@openssh.com")
             other = await to_thread.run_sync(stack.enter_context, gcm)
-            gets.append(Contender(_GCM, partial(other.get, _LARGE, _NOWHERE), note="the cipher that ours prefers"))
+            gets.append(
+                Contender(
+                    _GCM, partial(other.get, _LARGE, _NOWHERE), note="the cipher that ours prefers", may_be_slow=True
+                )
+            )
         report.add(await _get(plan, arena, gets), _GET_GOAL)
         forget = partial(_remove, store)
         puts = [
@@ -76,6 +80,7 @@ async def measure_sftp_transfers(plan: Plan, report: Report, arena: Arena, store
                 partial(session.put, str(made.path), _NEW, flush=True),
                 prepare=forget,
                 note="written in place, flushed to the disk",
+                may_be_slow=True,
             ),
         ]
         report.add(await _put(plan, arena, store, made.path, puts), _PUT_GOAL)
@@ -83,7 +88,7 @@ async def measure_sftp_transfers(plan: Plan, report: Report, arena: Arena, store
 
 async def _get(plan: Plan, arena: Arena, theirs: Sequence[Contender | NotInstalled]) -> Comparison:
     seam = arena.seam()
-    ours = Contender(SEAM, partial(seam.page, _LARGE), prepare=seam.forget, note=_SCAN_NOTE)
+    ours = Contender(SEAM, partial(seam.page, _LARGE), prepare=seam.forget, note=_SCAN_NOTE, may_be_slow=True)
     case = arena.case("first page", size_bytes=_LARGE_BYTES, position="start")
     return await _compared(plan, case, [ours, *theirs])
 
@@ -99,7 +104,11 @@ async def _put(
         seam.forget()
 
     ours = Contender(
-        SEAM, partial(seam.write, _NEW, text), prepare=start_over, note="staged, flushed, verified and then published"
+        SEAM,
+        partial(seam.write, _NEW, text),
+        prepare=start_over,
+        note="staged, flushed, verified and then published",
+        may_be_slow=True,
     )
     return await _compared(plan, arena.case("new file", size_bytes=_LARGE_BYTES), [ours, *theirs])
 
