@@ -1,0 +1,103 @@
+"""What the operations of a session cost in requests, counted on their way to the store."""
+
+import re
+
+import pytest
+
+from backends.s3 import S3Backend
+from fs_core.edit import Edit
+from fs_core.filesystem import BackedFileSystem
+from fs_core.page import Window
+from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
+from fs_core.session import FileSession
+from tests.support.s3_proxy import FaultProxy
+from tests.support.s3_servers import S3Harness, S3Server
+
+pytestmark = pytest.mark.anyio
+
+SLACK_BYTES = 128 << 10
+SMALL = b"one\ntwo\nthree\n"
+LARGE = b"".join(b"%06d a line of some length, as code has them\n" % number for number in range(1, 60_001))
+"""3 MB: too much to be kept as content."""
+
+
+@pytest.fixture
+def server(seaweedfs_server: S3Server) -> S3Server:
+    return seaweedfs_server
+
+
+@pytest.fixture
+def session(proxied: S3Backend) -> FileSession:
+    policy = ReadBeforeWrite(owner=OwnerId("me"), store=MemoryObservations())
+    return FileSession(BackedFileSystem(proxied), policy=policy)
+
+
+async def test_small_file_is_read_with_one_get(session: FileSession, proxy: FaultProxy, harness: S3Harness) -> None:
+    harness.put("f", SMALL)
+    for _ in range(2):
+        assert (await session.read("f", Window())).page.total_lines == 3
+        assert proxy.counts() == {"GET": 1}
+
+
+@pytest.mark.parametrize("first_line", [1, 30_001, 60_000])
+async def test_later_page_of_a_large_file_is_one_pinned_get_of_a_page(
+    session: FileSession, proxy: FaultProxy, harness: S3Harness, first_line: int
+) -> None:
+    harness.put("f", LARGE)
+    await session.read("f", Window())
+    proxy.counts()
+    proxy.ranges()
+    page = (await session.read("f", Window(first_line=first_line))).page
+    assert proxy.counts() == {"GET": 1}
+    assert proxy.headers["GET"]["if-match"]
+    asked = re.fullmatch(r"bytes=(\d+)-(\d+)", proxy.ranges()[0])
+    assert asked is not None
+    page_bytes = sum(len(line.text) + 1 for line in page.lines)
+    assert int(asked[2]) + 1 - int(asked[1]) <= page_bytes + SLACK_BYTES
+    assert page.lines[0].number == first_line
+
+
+@pytest.mark.parametrize(("data", "expected"), [(SMALL, {"PUT": 1}), (LARGE, {"GET": 1, "PUT": 1})])
+async def test_edit_after_a_read_reads_again_only_what_was_not_kept(
+    session: FileSession, proxy: FaultProxy, harness: S3Harness, data: bytes, expected: dict[str, int]
+) -> None:
+    harness.put("f", b"the first line\n" + data)
+    await session.read("f", Window())
+    proxy.counts()
+    await session.edit("f", Edit(old_string="the first line", new_string="another first line"))
+    assert proxy.counts() == expected
+    assert harness.get("f") == b"another first line\n" + data
+
+
+async def test_edits_one_after_another_are_one_put_each(
+    session: FileSession, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    harness.put("f", SMALL)
+    await session.read("f", Window())
+    proxy.counts()
+    await session.edit("f", Edit(old_string="two", new_string="2"))
+    await session.edit("f", Edit(old_string="three", new_string="3"))
+    assert proxy.counts() == {"PUT": 2}
+    assert harness.get("f") == b"one\n2\n3\n"
+
+
+async def test_write_after_a_read_is_at_most_one_get_and_one_put(
+    session: FileSession, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    harness.put("f", SMALL)
+    await session.read("f", Window())
+    proxy.counts()
+    await session.write("f", "new\n")
+    counts = proxy.counts()
+    assert counts.pop("PUT") == 1
+    assert counts in ({}, {"GET": 1})
+    assert harness.get("f") == b"new\n"
+
+
+async def test_creation_is_one_put_and_a_look_below_the_name_and_into_its_directory(
+    session: FileSession, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    harness.put("d/other", b"")
+    await session.write("d/f", "new\n")
+    assert proxy.counts() == {"LIST": 2, "PUT": 1}
+    assert harness.get("d/f") == b"new\n"
