@@ -21,7 +21,7 @@ class _Plot:
     title: str
     has: Callable[[Case], bool]
     at: Callable[[Case], int]
-    label: str
+    label: str = "at once"
 
 
 _BY_SIZE: Final = "size of the file"
@@ -40,13 +40,19 @@ def _is(case: Case, operation: str, *, position: str = "middle") -> bool:
     return (case.operation, case.position, case.content, case.store) == (operation, position, "code", "local disk")
 
 
+def _at_once(case: Case, store: str) -> bool:
+    """Whether a case is of reads at once from a store that is near."""
+    return (case.operation, case.store, case.latency_ms) == ("reads at once", store, 0)
+
+
 _PLOTS: Final = (
-    _Plot("pages", "100 lines from the middle, again", lambda case: _is(case, "page, warm"), _size, _BY_SIZE),
+    _Plot("pages", "A later page: 100 lines from the middle", lambda case: _is(case, "page, warm"), _size, _BY_SIZE),
     _Plot(
-        "first_pages", "100 lines from the middle, first sight", lambda case: _is(case, "page, cold"), _size, _BY_SIZE
+        "first_pages", "A first page: 100 lines from the middle", lambda case: _is(case, "page, cold"), _size, _BY_SIZE
     ),
     _Plot("edits", "Edit at the start", lambda case: _is(case, "edit", position="start"), _size, _BY_SIZE),
-    _Plot("concurrency", "Reads at once", lambda case: case.operation == "reads at once", _concurrency, "at once"),
+    _Plot("s3_at_once", "Reads of 100 KB at once, SeaweedFS", lambda case: _at_once(case, "seaweedfs"), _concurrency),
+    _Plot("sftp_at_once", "Reads of 100 KB at once, OpenSSH", lambda case: _at_once(case, "openssh"), _concurrency),
 )
 
 
