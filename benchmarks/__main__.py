@@ -35,7 +35,9 @@ _Run = Callable[[Plan, Report], Awaitable[None]]
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = _parser().parse_args(given)
-    command = f"python -m benchmarks {shlex.join(given)}".strip()
+    # Places of this machine are nobody's business.
+    shown = [Path(each).name if Path(each).is_absolute() else each for each in given]
+    command = f"python -m benchmarks {shlex.join(shown)}".strip()
     with TemporaryDirectory(prefix="seamfs-bench-", dir=options.scratch) as folder:
         plan = Plan(mode="full" if options.full else "quick", is_huge=options.huge, scratch=Path(folder).resolve())
         report = Report(environment(command, scratch=plan.scratch))
