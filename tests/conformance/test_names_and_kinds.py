@@ -258,8 +258,8 @@ def _own_name() -> bytes:
 
 # -- huge lines ----------------------------------------------------------------------------------------------------
 
-_HUGE_LINE_CHARS: Final = 20_000_000
-_HELD_BYTES_MAX: Final = 8 << 20
+_HUGE_LINE_CHARS: Final = 60_000_000
+_HELD_BYTES_MAX: Final = 32 << 20
 
 
 @_stores(*_OTHER_PROCESSES)
