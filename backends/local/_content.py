@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from backends.local._sharing import Shared
+from fs_core.digest import ContentHasher
 from fs_core.splice import Splice
 
 __all__ = ["overwrite", "reserve", "written"]
@@ -18,18 +19,24 @@ Measured with Linux 6.18 on ext4 beside other work: 200 MB with flush take 0.8 o
 """
 
 
-def written(fd: int, content: Splice, *, shared: Sequence[Shared] = ()) -> Iterator[int]:
+def written(
+    fd: int, content: Splice, *, shared: Sequence[Shared] = (), hasher: ContentHasher | None = None
+) -> Iterator[int]:
     """Write `content` where a descriptor stands; before each step and at the end give how much is written.
 
-    What is `shared` with the old file is there already.
+    What is `shared` with the old file is there already. `hasher` takes all of the content, each step just before it is
+    written: fetched from memory once for both, hashing costs next to nothing.
     """
     position = 0
     yield position
-    for batch in _batches(content.pieces() if not shared else _pieces_around(content, shared)):
-        if isinstance(batch, int):
-            position = os.lseek(fd, batch, os.SEEK_CUR)
+    for data, is_there in _steps(content, shared):
+        if hasher is not None:
+            hasher.update(data)
+        if is_there:
+            position = os.lseek(fd, len(data), os.SEEK_CUR)
+            yield position
             continue
-        view = memoryview(batch)
+        view = memoryview(data)
         while view:
             count = os.write(fd, view)
             view = view[count:]
@@ -59,38 +66,38 @@ def overwrite(fd: int, content: Splice) -> os.stat_result:
     return os.fstat(fd)
 
 
-def _pieces_around(content: Splice, shared: Sequence[Shared]) -> Iterator[memoryview | int]:
-    """Yield the pieces in order, and for what is shared its length."""
+def _steps(content: Splice, shared: Sequence[Shared]) -> Iterator[tuple[bytes | memoryview, bool]]:
+    """Yield the content in order, and whether it is `shared`: large pieces cut, small ones joined."""
+    small: list[memoryview] = []
+    size = 0
+    for piece, is_there in _pieces_around(content, shared):
+        is_small = not is_there and len(piece) < _WRITE_BYTES
+        if is_small:
+            small.append(piece)
+            size += len(piece)
+            if size < _WRITE_BYTES:
+                continue
+        if small:
+            yield b"".join(small), False
+            small, size = [], 0
+        if not is_small:
+            yield from ((piece[start : start + _WRITE_BYTES], is_there) for start in range(0, len(piece), _WRITE_BYTES))
+    if small:
+        yield b"".join(small), False
+
+
+def _pieces_around(content: Splice, shared: Sequence[Shared]) -> Iterator[tuple[memoryview, bool]]:
+    """Yield the pieces in order, what is shared as a piece by itself."""
     waiting = list(reversed(shared))
     position = 0
     for piece in content.pieces():
         end = position + len(piece)
         if waiting and waiting[-1].to < end:
             part = waiting.pop()
-            yield piece[: part.to - position]
-            yield part.size_bytes
-            yield piece[part.to + part.size_bytes - position :]
+            first, last = part.to - position, part.to + part.size_bytes - position
+            yield piece[:first], False
+            yield piece[first:last], True
+            yield piece[last:], False
         else:
-            yield piece
+            yield piece, False
         position = end
-
-
-def _batches(pieces: Iterator[memoryview | int]) -> Iterator[bytes | memoryview | int]:
-    """Yield the pieces in order, large ones cut, small ones joined."""
-    small: list[memoryview] = []
-    size = 0
-    for piece in pieces:
-        if isinstance(piece, memoryview) and len(piece) < _WRITE_BYTES:
-            small.append(piece)
-            size += len(piece)
-            if size < _WRITE_BYTES:
-                continue
-        if small:
-            yield b"".join(small)
-        if isinstance(piece, int):
-            yield piece
-        elif len(piece) >= _WRITE_BYTES:
-            yield from (piece[start : start + _WRITE_BYTES] for start in range(0, len(piece), _WRITE_BYTES))
-        small, size = [], 0
-    if small:
-        yield b"".join(small)

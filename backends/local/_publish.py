@@ -92,8 +92,7 @@ class Publisher:
             old = one.verified_old(condition)
             with staged(parent.fd, is_new=old is None, bucket=bucket, meeting_point=point) as file:
                 shared = one.shared_with(old, file, content)
-                file.fill(content, shared=shared, call=call, is_flushed=self._fsync)
-                digest = content.digest()
+                digest = file.fill(content, shared=shared, call=call, is_flushed=self._fsync)
                 old, notes = self._made_ready(one, file, old, condition)
                 before = os.fstat(file.fd)
                 call.commit()

@@ -18,8 +18,10 @@ from backends.local._content import written
 from backends.local._kernel import begin_flush
 from backends.local._lock import BUCKETS, ProcessLocks
 from backends.local._sharing import Shared
+from fs_core.digest import ContentHasher
 from fs_core.paths import is_staged_name, staged_name
 from fs_core.splice import Splice
+from fs_core.types import Digest
 
 __all__ = ["DirectoryGone", "Staged", "Sweeper", "staged"]
 
@@ -54,19 +56,21 @@ class Staged:
         self.name, self.fd = _create(directory, mode, bucket, meeting_point)
         self._is_kept = False
 
-    def fill(self, content: Splice, *, shared: Sequence[Shared] = (), call: WorkerCall, is_flushed: bool) -> None:
+    def fill(self, content: Splice, *, shared: Sequence[Shared] = (), call: WorkerCall, is_flushed: bool) -> Digest:
         """Write all of `content` but what is `shared`, or raise when the caller gives up or the disk does.
 
-        If it `is_flushed` afterwards, the disk begins with that while the rest is written.
+        Return the digest of the content. If that `is_flushed` afterwards, the disk begins while the rest is written.
         """
+        hasher = ContentHasher()
         begun = position = 0
-        for position in written(self.fd, content, shared=shared):
+        for position in written(self.fd, content, shared=shared, hasher=hasher):
             call.check()
             if is_flushed and position - begun >= _FLUSH_BYTES:
                 begin_flush(self.fd, begun, position - begun)
                 begun = position
         if begun:
             begin_flush(self.fd, begun, position - begun)
+        return hasher.digest()
 
     def is_published(self) -> bool:
         """Whether the file stands under another name than this, in its place or beside it."""
