@@ -79,7 +79,7 @@ def build_server(
         declared = workspace.tools.schemas() if surface is None else surface.tools
         return types.ListToolsResult(tools=[_tool(schema, structured=structured) for schema in declared])
 
-    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
         return _call_result(await _run(ctx, params), structured=structured)
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
@@ -113,8 +113,9 @@ def build_server(
         lifespan=lifespan,
         get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
     )
+    # Not by way of the constructor, which wants a model: the library checks what it sends once more anyway.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("server/discover", types.RequestParams, discover)
     server.middleware.append(require_session)
     return server
@@ -145,8 +146,11 @@ async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
     started_s = time.perf_counter()
     code: str | None = "CANCELLED"
     try:
-        async with _progress(ctx, params.name):
+        if ctx.meta is None or "progress_token" not in ctx.meta:
             result = await agent.calls.run(call)
+        else:
+            async with _progress(ctx, params.name):
+                result = await agent.calls.run(call)
         code = result.code if isinstance(result, ToolFailure) else None
         return result
     finally:
@@ -182,7 +186,7 @@ def _log(event: str, *, session: str, call_id: str, tool: str, code: str | None,
 
 @asynccontextmanager
 async def _progress(ctx: Context, name: str) -> AsyncGenerator[None]:
-    """Tell a client that asked for it how long the block has been running."""
+    """Tell the client how long the block has been running."""
 
     async def report() -> None:
         elapsed_s = 0.0
@@ -191,9 +195,6 @@ async def _progress(ctx: Context, name: str) -> AsyncGenerator[None]:
             elapsed_s += PROGRESS_PERIOD_S
             await ctx.session.report_progress(elapsed_s, message=f"{name}: running for {elapsed_s:.0f} s")
 
-    if ctx.meta is None or "progress_token" not in ctx.meta:
-        yield
-        return
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(report)
         yield
@@ -218,25 +219,30 @@ def _tool(schema: ToolSchema, *, structured: bool) -> types.Tool:
     )
 
 
-def _content_block(block: ContentBlock) -> types.ContentBlock:
+def _content_block(block: ContentBlock) -> JsonObject:
     if isinstance(block, TextBlock):
-        return types.TextContent(text=block.text)
-    if block.kind == "image":
-        return types.ImageContent(data=block.data, mime_type=block.mime_type)
-    return types.AudioContent(data=block.data, mime_type=block.mime_type)
+        return {"type": "text", "text": block.text}
+    return {"type": block.kind, "data": block.data, "mimeType": block.mime_type}
 
 
-def _call_result(result: ToolResult, *, structured: bool) -> types.CallToolResult:
-    """Return the text that the model is shown, with the value beside it where only the host looks."""
-    content = [_content_block(block) for block in result.content]
+def _call_result(result: ToolResult, *, structured: bool) -> JsonObject:
+    """Return the text that the model is shown, with the value beside it where only the host looks.
+
+    It is the JSON of a `CallToolResult`; made of the library's models it would be copied once more.
+    """
+    sent: JsonObject = {
+        # Wanted by the newest revision of the protocol, and left out by the library for those before it.
+        "resultType": "complete",
+        "content": [_content_block(block) for block in result.content],
+    }
     match result:
         case ToolSuccess(value):
-            meta: JsonObject = {VALUE_KEY: value}
-            shown = value if structured and isinstance(value, dict) else None
-            return types.CallToolResult(content=content, structured_content=shown, _meta=dict(meta))
+            if structured and isinstance(value, dict):
+                sent["structuredContent"] = value
+            return {**sent, "isError": False, "_meta": {VALUE_KEY: value}}
         case ToolFailure(code, message, retryable):
             fault: JsonObject = {"code": code, "message": message, "retryable": retryable}
-            return types.CallToolResult(content=content, is_error=True, _meta={ERROR_KEY: fault})
+            return {**sent, "isError": True, "_meta": {ERROR_KEY: fault}}
 
 
 def _needs_session(requested: str) -> MCPError:

@@ -33,6 +33,7 @@ from seamfs.input_lines import InputLines
 from seamfs.logs import configure_logging, expect_shutdown
 from seamfs.mcp_agents import NAME_HEADER
 from seamfs.mcp_server import build_server
+from seamfs.output_lines import OutputLines, claimed_output
 from seamfs.session_claim import claimed
 from seamfs.signals import run_until_signal
 from seamfs.workspace import Workspace, open_workspace
@@ -212,8 +213,10 @@ async def serve_stdio(
     server = build_server(workspace, structured=structured, surface=surface, stdio_session=session)
     logger.info("serving", extra={"fields": {"root": workspace.root.url, "transport": "stdio"}})
     lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
-    async with stdio_server(stdin=lines) as (requests, answers):
-        await server.run(requests, answers, server.create_initialization_options())
+    with claimed_output() as descriptor:
+        output = cast("anyio.AsyncFile[str]", OutputLines(descriptor))
+        async with stdio_server(stdin=lines, stdout=output) as (requests, answers):
+            await server.run(requests, answers, server.create_initialization_options())
 
 
 async def serve_http(
