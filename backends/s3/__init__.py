@@ -3,10 +3,13 @@
 import asyncio
 from urllib.parse import urlsplit
 
+import anyio
+
 from backends.options import S3Options
 from backends.s3._client import S3Client
 from backends.s3._errors import Failure, RequestFailed, fs_error
 from backends.s3._keys import Location, parse_location
+from backends.s3._objects import ObjectHead
 from backends.s3._probe import Guards, ProbeCheck, ProbeReport
 from backends.s3.backend import S3Backend
 from fs_core.cancellation import to_the_end
@@ -19,6 +22,7 @@ async def open_s3(url: str, options: S3Options) -> S3Backend:
     """Open the workspace `s3://bucket/prefix`; nothing is written.
 
     One LIST proves that the bucket answers, and one HEAD for each name of the prefix that it goes through no object.
+    All are one round trip.
 
     Raises:
         InvalidPath: the URL names no bucket, or a prefix that no path can continue.
@@ -37,8 +41,7 @@ async def open_s3(url: str, options: S3Options) -> S3Backend:
     try:
         client = await S3Client.connect(bucket=location.bucket, options=options)
         try:
-            await client.list_page(location.below(location.prefix), size=1)
-            await _refuse_root_in_a_file(client, location)
+            await _look(client, location)
         except BaseException:
             await to_the_end(client.aclose)
             raise
@@ -47,19 +50,42 @@ async def open_s3(url: str, options: S3Options) -> S3Backend:
     return S3Backend(client, location, options)
 
 
-async def _refuse_root_in_a_file(client: S3Client, location: Location) -> None:
-    """A prefix that is, or goes through, an object would make that object a file and a directory at once."""
+async def _look(client: S3Client, location: Location) -> None:
+    """Ask, all at once, whether the bucket can be listed and whether the prefix is, or goes through, an object.
+
+    Such an object would be a file and a directory at once. Of several things that are wrong the listing's is told,
+    then the topmost.
+    """
     names = location.prefix.split("/") if location.prefix else []
-    for depth in range(1, len(names) + 1):
+    keys = ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+    heads: dict[str, ObjectHead | RequestFailed | None] = {}
+    unlisted: RequestFailed | None = None
+
+    async def head(key: str) -> None:
         try:
-            found = await client.head("/".join(names[:depth]))
+            heads[key] = await client.head(key)
         except RequestFailed as failed:
-            if failed.failure is not Failure.DENIED:
-                raise
-            continue  # credentials for the prefix alone may not look above it
-        if found is not None:
-            reason = f"the root lies in the object {'/'.join(names[:depth])}, which is a file; use another prefix"
-            raise NotDirectory(reason, path=location.url, operation="open")
+            heads[key] = failed
+
+    async with anyio.create_task_group() as group:
+        for key in keys:
+            group.start_soon(head, key)
+        try:
+            await client.list_page(location.below(location.prefix), size=1)
+        except RequestFailed as failed:
+            unlisted = failed
+            group.cancel_scope.cancel()
+    if unlisted is not None:
+        raise unlisted
+    for key in keys:
+        match heads[key]:
+            case RequestFailed(failure=Failure.DENIED) | None:
+                continue  # credentials for the prefix alone may not look above it
+            case RequestFailed() as failed:
+                raise failed
+            case ObjectHead():
+                reason = f"the root lies in the object {key}, which is a file; use another prefix"
+                raise NotDirectory(reason, path=location.url, operation="open")
 
 
 def _require_asyncio(url: str) -> None:

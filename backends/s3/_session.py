@@ -7,7 +7,9 @@ own calls drop conditions above one part, tear reads in chunks and answer from c
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
+from io import BytesIO
 from typing import Any, Final, Protocol, cast
 
 import aiohttp
@@ -28,6 +30,9 @@ _LOADER: Final = Loader()
 
 _ANSWER_BYTES_MAX: Final = 4 << 20
 """For listings and errors: a page of 1,000 keys of 1,024 bytes, percent-encoded, has less."""
+
+_SENT_AT_ONCE_BYTES_MAX: Final = 1 << 20
+"""Up to here a PUT is one round trip. Above, the store may refuse it before the body is sent, which is another one."""
 
 
 class RawClient(Protocol):
@@ -71,11 +76,23 @@ class _Session(Protocol):
 
     def get_component(self, name: str) -> "_ParserFactory": ...
 
+    def register(self, event_name: str, handler: Callable[..., None]) -> None: ...
+
 
 class _ParserFactory(Protocol):
     """What is used of botocore's `ResponseParserFactory`, which is untyped."""
 
     def set_parser_defaults(self, *, timestamp_parser: Callable[[object], datetime]) -> None: ...
+
+
+class _PutRequest(Protocol):
+    """What is used of botocore's `AWSRequest`, which is untyped. Deleting a header that is not there is no error."""
+
+    @property
+    def data(self) -> BytesIO: ...
+
+    @property
+    def headers(self) -> Message: ...
 
 
 class _SessionSource(Protocol):
@@ -140,6 +157,7 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
     session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
     session.register_component("data_loader", _LOADER)
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+    session.register("request-created.s3.PutObject", _send_at_once)
     fixed: dict[str, object] = {
         "session": session,
         "asynchronous": True,
@@ -159,6 +177,12 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
         },
     }
     return {name: value for name, value in given.items() if value is not None} | fixed
+
+
+def _send_at_once(request: _PutRequest, **_: object) -> None:
+    """Take `Expect: 100-continue` from a small PUT; botocore sets it whatever the size of the body."""
+    if len(request.data.getvalue()) <= _SENT_AT_ONCE_BYTES_MAX:
+        del request.headers["Expect"]
 
 
 def moment(value: object) -> datetime:

@@ -1,17 +1,22 @@
 """What the operations of a session cost in requests, counted on their way to the store."""
 
+import asyncio
 import re
+from unittest.mock import AsyncMock
 
 import pytest
 
 from backends.s3 import S3Backend
+from backends.s3._client import S3Client
+from backends.s3._errors import Failure, RequestFailed
 from fs_core.edit import Edit
 from fs_core.filesystem import BackedFileSystem
 from fs_core.page import Window
 from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
 from fs_core.session import FileSession
+from fs_core.types import IfAbsent
 from tests.support.s3_proxy import FaultProxy
-from tests.support.s3_servers import S3Harness, S3Server
+from tests.support.s3_servers import S3Harness, S3Server, target_of
 
 pytestmark = pytest.mark.anyio
 
@@ -101,3 +106,34 @@ async def test_creation_is_one_put_and_a_look_below_the_name_and_into_its_direct
     await session.write("d/f", "new\n")
     assert proxy.counts() == {"LIST": 2, "PUT": 1}
     assert harness.get("d/f") == b"new\n"
+
+
+@pytest.mark.parametrize(("size_bytes", "asks_first"), [(0, False), (1 << 20, False), (2 << 20, True)])
+async def test_only_a_large_put_asks_before_it_sends_its_body(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, size_bytes: int, asks_first: bool
+) -> None:
+    data = b"x" * size_bytes
+    await proxied.write(await target_of(proxied, "f"), data, condition=IfAbsent())
+    assert proxy.headers["PUT"].get("expect") == ("100-continue" if asks_first else None)
+    assert harness.get("f") == data
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1 << 20, 2 << 20])
+async def test_refused_put_leaves_its_connection_in_use(
+    harness: S3Harness, monkeypatch: pytest.MonkeyPatch, size_bytes: int
+) -> None:
+    harness.put("f", b"theirs")
+    loop = asyncio.get_running_loop()
+    connect = AsyncMock(side_effect=loop.create_connection)
+    monkeypatch.setattr(loop, "create_connection", connect)
+    client = await S3Client.connect(bucket=harness.bucket, options=harness.server.options())
+    try:
+        for _ in range(3):
+            with pytest.raises(RequestFailed) as refused:
+                await client.put(harness.key("f"), b"x" * size_bytes, parameters={"IfNoneMatch": "*"})
+            assert refused.value.failure is Failure.PRECONDITION
+            assert await client.head(harness.key("f")) is not None
+    finally:
+        await client.aclose()
+    assert connect.await_count == 1
+    assert harness.get("f") == b"theirs"

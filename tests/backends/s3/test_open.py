@@ -30,6 +30,10 @@ async def refusal(url: str, options: S3Options) -> FsError:
     return error
 
 
+async def open_and_close(url: str, options: S3Options) -> None:
+    await (await open_s3(url, options)).aclose()
+
+
 async def test_missing_bucket_is_named(server: S3Server) -> None:
     error = await refusal("s3://no-such-bucket/p", server.options())
     assert isinstance(error, NotFound)
@@ -83,7 +87,7 @@ async def test_answer_at_open_is_explained(
 ) -> None:
     with fault_proxy(moto_server.endpoint_url) as proxy:
         proxy.inject("LIST", answer, answer)
-        proxy.inject("HEAD", Answer(404))  # the client library asks for the region of the bucket
+        proxy.inject("HEAD", Answer(404), Answer(404))  # the client library asks for the region of the bucket
         error = await refusal("s3://seam/p", moto_server.options(endpoint_url=proxy.endpoint_url))
     assert isinstance(error, expected)
     assert words in str(error)
@@ -121,6 +125,37 @@ async def test_root_in_an_object_is_no_directory(moto_server: S3Server, below: s
     error = await refusal(f"s3://{harness.bucket}/{harness.key('file')}{below}", moto_server.options())
     assert isinstance(error, NotDirectory)
     assert harness.names() == ["file"]
+
+
+async def test_opening_waits_for_one_round_trip(harness: S3Harness, proxy: FaultProxy) -> None:
+    listing, heads = Hold(), (Hold(), Hold())
+    proxy.inject("LIST", listing)
+    proxy.inject("HEAD", *heads)
+    options = harness.server.options(endpoint_url=proxy.endpoint_url)
+    async with anyio.create_task_group() as group:
+        group.start_soon(open_and_close, f"s3://{harness.bucket}/some/{harness.prefix}", options)
+        for hold in (listing, *heads):
+            assert await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        for hold in (listing, *heads):
+            hold.release.set()
+    assert proxy.counts() == {"LIST": 1, "HEAD": 2}
+
+
+async def test_name_of_the_root_that_cannot_be_looked_at_is_told(moto_server: S3Server) -> None:
+    with fault_proxy(moto_server.endpoint_url) as proxy:
+        proxy.inject("HEAD", Answer(403), Answer(501))
+        error = await refusal("s3://seam/p/q", moto_server.options(endpoint_url=proxy.endpoint_url))
+    assert isinstance(error, Unsupported)
+    assert "does not offer" in str(error)
+
+
+async def test_of_a_listing_and_a_look_that_are_refused_the_listing_is_told(moto_server: S3Server) -> None:
+    with fault_proxy(moto_server.endpoint_url) as proxy:
+        proxy.inject("LIST", Answer(403, "ExpiredToken"))
+        proxy.inject("HEAD", Answer(501))
+        error = await refusal("s3://seam/p", moto_server.options(endpoint_url=proxy.endpoint_url))
+    assert isinstance(error, Unavailable)
+    assert "credentials" in str(error)
 
 
 async def test_root_is_opened_though_its_name_may_not_be_looked_at(moto_server: S3Server) -> None:
