@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, cast
 
 from backends.local import _publish
 from backends.local._kernel import exchange
-from backends.s3 import S3Backend
+from backends.s3._client import S3Client
 from backends.sftp._client import SftpClient
 from backends.sftp._lock import HeldLock
 from fs_core.digest import content_digest
@@ -23,7 +23,8 @@ from fs_core.protocol import Backend, Scanned, Sink
 from fs_core.testing.conformance import target_of
 from fs_core.testing.delegating import DelegatingBackend
 from fs_core.testing.harness import DirectoryHarness, StoreHarness
-from fs_core.types import FileInfo, Snapshot, Target, Version, WriteCondition, WriteReceipt
+from fs_core.splice import Splice
+from fs_core.types import FileInfo, IfVersion, Snapshot, Target, Version, WriteCondition, WriteReceipt
 from tests.cases.case_table import External
 from tests.cases.report_stage import Stage
 from tool_runtime import ToolFailure, ToolSuccess
@@ -100,26 +101,18 @@ async def _appear_after_a_listing(stage: Stage) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _replace_after_first_range(stage: Stage) -> AsyncGenerator[None]:
-    """Replace the object when the first of its ranges has been read; what is shown must be of one version."""
-    read = S3Backend.read
+    """Replace the object when the first of its ranges is being read; what is shown must be of one version."""
+    feed = S3Client.feed
     newer = b"b" * 9_000_000
     ranges: list[int] = []
 
-    async def replacing(
-        self: S3Backend,
-        target: Target,
-        *,
-        offset: int = 0,
-        limit: int | None = None,
-        pinned: Version | None = None,
-    ) -> Snapshot:
-        snapshot = await read(self, target, offset=offset, limit=limit, pinned=pinned)
-        ranges.append(offset)
-        if len(ranges) == 1:
+    async def replacing(self: S3Client, key: str, sink: Callable[[bytes], None], **which: Any) -> None:
+        ranges.append(which["offset"])
+        if len(ranges) == 2:
             stage.harness.put("rng.txt", newer)
-        return snapshot
+        await feed(self, key, sink, **which)
 
-    stage.patch.setattr(S3Backend, "read", replacing)
+    stage.patch.setattr(S3Client, "feed", replacing)
     yield
     assert ranges.count(0) == 2
     [played] = stage.played
@@ -324,11 +317,17 @@ class _CaseFolding(DelegatingBackend):
     ) -> Snapshot:
         return await super().read(await self._real(target), offset=offset, limit=limit, pinned=pinned)
 
+    async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
+        return await super().read_whole(await self._real(target), size_bytes_max=size_bytes_max)
+
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         return await super().scan(await self._real(target), sink)
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         return await super().write(await self._real(target), data, condition=condition)
+
+    async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:
+        return await super().patch(await self._real(target), splice, condition=condition)
 
     async def _real(self, target: Target) -> Target:
         listing = await self.list(await target_of(self, "."), limit=10)
