@@ -20,10 +20,10 @@ from backends.sftp._client import SftpClient
 from backends.sftp._lock import HeldLock
 from fs_core.digest import content_digest
 from fs_core.protocol import Backend, Scanned, Sink
+from fs_core.splice import Splice
 from fs_core.testing.conformance import target_of
 from fs_core.testing.delegating import DelegatingBackend
 from fs_core.testing.harness import DirectoryHarness, StoreHarness
-from fs_core.splice import Splice
 from fs_core.types import FileInfo, IfVersion, Snapshot, Target, Version, WriteCondition, WriteReceipt
 from tests.cases.case_table import External
 from tests.cases.report_stage import Stage
