@@ -4,6 +4,8 @@ So do the modules behind it: what few calls of a command need is imported where 
 """
 
 import argparse
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -290,17 +292,23 @@ def _run_edit(options: argparse.Namespace) -> int:
 
 
 def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool], tool: str) -> int:
-    from seamfs.one_shot import run_tool
+    # One call is over before there is garbage worth a search, which goes through everything that was loaded.
+    gc.disable()
+    atexit.register(gc.freeze)
+    try:
+        from seamfs.one_shot import run_tool
 
-    code = run_tool(
-        tool,
-        {"file_path": options.path, **arguments},
-        root=options.root,
-        config_file=options.config,
-        state=options.state,
-        session=options.session,
-        as_json=options.json,
-    )
+        code = run_tool(
+            tool,
+            {"file_path": options.path, **arguments},
+            root=options.root,
+            config_file=options.config,
+            state=options.state,
+            session=options.session,
+            as_json=options.json,
+        )
+    finally:
+        gc.enable()
     if code is None:
         return SUCCESS
     return USAGE if code == "INVALID_ARGS" else REFUSED

@@ -75,8 +75,10 @@ def standard_input() -> str:
 
 
 async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:
+    # Where nothing is remembered, the tools that change files are not made for a command that reads one.
+    reads_only = name == "read" and settings.state is None
     try:
-        async with open_workspace(root, settings=settings) as workspace:
+        async with open_workspace(root, settings=settings, read_only=reads_only) as workspace:
             if settings.state is None or not workspace.remembers:
                 return await workspace.call(workspace.session(), name, arguments)
             # Without a state, which most commands are, there is nothing to claim.

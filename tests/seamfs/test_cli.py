@@ -1,5 +1,7 @@
 """The command line: exit statuses, what goes where, and what is quiet."""
 
+import atexit
+import gc
 import importlib.metadata
 import io
 import json
@@ -33,6 +35,23 @@ def test_read_prints_what_a_model_is_shown(root: Path, capsys: pytest.CaptureFix
     assert "2: two\n" in shown.out
     assert "one" not in shown.out
     assert shown.err == ""
+
+
+def test_a_command_searches_for_garbage_neither_while_it_runs_nor_at_the_end_of_the_process(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    during: list[bool] = []
+    at_exit: list[object] = []
+
+    def run_tool(*_given: object, **_options: object) -> None:
+        during.append(gc.isenabled())
+
+    monkeypatch.setattr(one_shot, "run_tool", run_tool)
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    assert main(["read", str(root), "a.txt"]) == 0
+    assert during == [False]
+    assert at_exit == [gc.freeze]
+    assert gc.isenabled()
 
 
 def test_read_as_json_prints_the_structured_value(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
