@@ -62,6 +62,23 @@ async def test_texts_come_whole_and_in_order_though_a_pipe_holds_less(pipe: tupl
         os.read(theirs, 1)
 
 
+async def test_a_text_that_an_empty_pipe_holds_wakes_its_reader_once(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces: list[int] = []
+    write = os.write
+
+    def counted(descriptor: int, data: bytes) -> int:
+        pieces.append(len(data))
+        return write(descriptor, data)
+
+    output = OutputLines(pipe[1])
+    monkeypatch.setattr(os, "write", counted)
+    await output.write("x" * 20_000)
+    await output.flush()
+    assert pieces == [20_000]
+
+
 async def test_waiting_for_room_can_be_given_up(pipe: tuple[int, int]) -> None:
     output = OutputLines(pipe[1])
     await output.write(LONG)
