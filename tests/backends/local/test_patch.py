@@ -19,7 +19,7 @@ from backends.local._content import written
 from backends.local._lock import ProcessLocks
 from backends.local._staging import staged
 from backends.options import LocalOptions
-from fs_core.digest import content_digest
+from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NoSpace, StaleVersion, TooLarge
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
@@ -76,10 +76,12 @@ def splices(draw: st.DrawFn) -> Splice:
 @given(splice=splices(), step=st.integers(1, 40))
 def test_what_is_written_is_what_the_parts_make_whatever_the_steps(splice: Splice, step: int) -> None:
     fd = os.memfd_create("content")
+    hasher = ContentHasher()
     try:
         with pytest.MonkeyPatch.context() as patching:
             patching.setattr(_content, "_WRITE_BYTES", step)
-            positions = list(written(fd, splice))
+            positions = list(written(fd, splice, hasher=hasher))
+        assert hasher.digest() == content_digest(splice.joined())
         assert os.pread(fd, 1 << 20, 0) == splice.joined()
         assert positions == sorted({*positions})
         assert positions[-1] == splice.size_bytes

@@ -15,7 +15,7 @@ from backends.local import LocalBackend, _content, _kernel, _sharing, open_local
 from backends.local._content import written
 from backends.local._sharing import Shared, share
 from backends.options import LocalOptions
-from fs_core.digest import content_digest
+from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import StaleVersion
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
@@ -67,6 +67,7 @@ def splices(draw: st.DrawFn) -> Splice:
 def test_what_is_shared_and_written_makes_the_new_content(splice: Splice, works: int) -> None:
     """`works` is how often the kernel shares blocks before it does not."""
     old, new = os.memfd_create("old"), os.memfd_create("new")
+    hasher = ContentHasher()
     left = works
 
     def sometimes(*descriptors: int, **place: int) -> bool:
@@ -80,7 +81,8 @@ def test_what_is_shared_and_written_makes_the_new_content(splice: Splice, works:
             set_up(patching)
             patching.setattr(_sharing, "share_blocks", sometimes)
             shared = share(old, new, splice, call=WorkerCall())
-            positions = list(written(new, splice, shared=shared))
+            positions = list(written(new, splice, shared=shared, hasher=hasher))
+        assert hasher.digest() == content_digest(splice.joined())
         assert len(shared) <= works
         assert os.pread(new, 1000, 0) == splice.joined()
         assert positions[-1] == splice.size_bytes
