@@ -203,7 +203,7 @@ class S3Backend(Backend):
                 return await writer.write(condition)
 
     async def patch(self, target: Target, splice: Splice, *, condition: IfVersion) -> WriteReceipt:
-        """Publish the spliced content; see `write`. A large one is joined in a thread, not to hold up the event loop."""
+        """Publish the spliced content as `write` does; a large one is joined in a thread, as that takes long."""
         is_small = splice.size_bytes <= _JOINED_INLINE_BYTES_MAX
         data = splice.joined() if is_small else await to_thread.run_sync(splice.joined)
         return await self.write(target, data, condition=condition)
