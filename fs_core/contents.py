@@ -3,14 +3,16 @@
 from collections import OrderedDict
 from typing import Final
 
-from fs_core.types import Digest
+from fs_core.types import Digest, TargetKey
 
-__all__ = ["ENTRY_BYTES_MAX", "ENTRY_OVERHEAD_BYTES", "ContentCollector", "SeenContents"]
+__all__ = ["ENTRY_BYTES_MAX", "ENTRY_OVERHEAD_BYTES", "ContentCollector", "LastSeen", "SeenContents"]
 
 ENTRY_BYTES_MAX: Final = 1 << 20
 TOTAL_BYTES_MAX: Final = 32 << 20
 ENTRY_OVERHEAD_BYTES: Final = 256
 """What keeping one content takes besides its bytes (measured: 225): of tiny ones it is nearly all that is held."""
+
+TARGETS_MAX: Final = 10_000
 
 
 class SeenContents:
@@ -47,6 +49,27 @@ class SeenContents:
 
 def _held_bytes(data: bytes) -> int:
     return len(data) + ENTRY_OVERHEAD_BYTES
+
+
+class LastSeen:
+    """Which content each file was last seen to have, by anybody here; the `TARGETS_MAX` seen last are kept.
+
+    A hint and no answer: it spares a request that the store would refuse, and proves nothing.
+    """
+
+    def __init__(self) -> None:
+        self._digests: OrderedDict[TargetKey, Digest | None] = OrderedDict()
+
+    def put(self, key: TargetKey, digest: Digest | None) -> None:
+        """Note what a file was just seen to have."""
+        self._digests[key] = digest
+        self._digests.move_to_end(key)
+        if len(self._digests) > TARGETS_MAX:
+            self._digests.popitem(last=False)
+
+    def is_another(self, key: TargetKey, digest: Digest | None) -> bool:
+        """Tell whether a file was last seen to have another content than this."""
+        return key in self._digests and self._digests[key] != digest
 
 
 class ContentCollector:

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from fs_core.advice import with_entries, with_near_names
 from fs_core.cancellation import to_the_end
-from fs_core.contents import ENTRY_BYTES_MAX, SeenContents
+from fs_core.contents import ENTRY_BYTES_MAX, LastSeen, SeenContents
 from fs_core.edit import Edit, Spliced, apply_edit
 from fs_core.errors import (
     FsError,
@@ -77,6 +77,7 @@ class BackedFileSystem:
         self._backend = backend
         self._locks = TargetLocks()
         self._contents = SeenContents()
+        self._last_seen = LastSeen()
         self._pages = PageSource(backend, contents=self._contents)
 
     @property
@@ -133,6 +134,7 @@ class BackedFileSystem:
             raise await with_near_names(error, self._backend, target) from error
         except NotRegularFile as error:
             raise await with_entries(error, self._backend, target) from error
+        self._last_seen.put(target.key, seen.version.digest)
         result = seen.result
         is_text = isinstance(result, Page)
         if is_text and window.first_line > max(result.total_lines, 1):
@@ -157,6 +159,7 @@ class BackedFileSystem:
         data = self._encode(content, target, "write")
         async with self._locks.hold(target.key):
             receipt, before = await self._publish_new(target, data, policy)
+            self._last_seen.put(target.key, receipt.version.digest)
             receipt = await _remembered(receipt, target, policy)
         self._contents.put(receipt.version.digest, data)
         diff, notes = await _described(len(data), lambda: describe_write(before, data, receipt, target))
@@ -185,6 +188,7 @@ class BackedFileSystem:
         async with self._locks.hold(target.key):
             seen = await self._seen_for_edit(target, policy)
             spliced, receipt = await self._edit_as_seen(target, edit, seen) or await self._edit_anew(target, edit, seen)
+            self._last_seen.put(target.key, receipt.version.digest)
             receipt = await _remembered(receipt, target, policy)
         size_bytes = spliced.splice.size_bytes
         if size_bytes <= ENTRY_BYTES_MAX:
@@ -241,7 +245,7 @@ class BackedFileSystem:
 
     async def _replace_as_seen(self, target: Target, data: bytes, seen: Present) -> tuple[WriteReceipt, Snapshot]:
         """Replace the version that was seen; the store compares it, so a content still at hand is not read again."""
-        known = self._contents.get(seen.version.digest)
+        known = self._at_hand(target, seen)
         if known is not None:
             before = Snapshot(data=known, offset=0, size_bytes=len(known), version=seen.version)
             with suppress(StaleVersion):  # what has changed is told below
@@ -267,6 +271,11 @@ class BackedFileSystem:
             pass  # it was not read either, and reading it will tell what it is
         raise NotObserved(Reason.NOT_READ, path=target.display_path, operation="edit")
 
+    def _at_hand(self, target: Target, seen: Present) -> bytes | None:
+        """Return the content that was seen, unless it is kept no longer or known not to be the file's any more."""
+        digest = seen.version.digest
+        return None if self._last_seen.is_another(target.key, digest) else self._contents.get(digest)
+
     async def _edit_as_seen(
         self, target: Target, edit: Edit, seen: Present | None
     ) -> tuple[Spliced, WriteReceipt] | None:
@@ -274,7 +283,7 @@ class BackedFileSystem:
 
         `None` when it is not at hand, the edit has no one place in it, or the store holds another one.
         """
-        known = None if seen is None else self._contents.get(seen.version.digest)
+        known = None if seen is None else self._at_hand(target, seen)
         if seen is None or known is None:
             return None
         spliced = await _inline_or_thread(len(known), partial(apply_edit, known, edit))
@@ -305,6 +314,7 @@ class BackedFileSystem:
         limit = self._backend.capabilities.write_size_bytes_max
         try:
             snapshot = await self._backend.read_whole(target, size_bytes_max=limit)
+            self._last_seen.put(target.key, snapshot.version.digest)
         except NotFound as error:
             if seen is None:
                 raise await with_near_names(error, self._backend, target) from error

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fs_core import contents
-from fs_core.contents import ENTRY_BYTES_MAX, ENTRY_OVERHEAD_BYTES, ContentCollector, SeenContents
+from fs_core.contents import ENTRY_BYTES_MAX, ENTRY_OVERHEAD_BYTES, ContentCollector, LastSeen, SeenContents
 from fs_core.digest import content_digest
+from fs_core.types import TargetKey
 
 
 def test_what_was_kept_is_found_by_its_digest() -> None:
@@ -63,3 +64,15 @@ def test_a_collector_returns_the_whole_or_nothing(pieces: list[bytes], limit: in
             collector.add(piece)
         whole = b"".join(pieces)
         assert collector.data == (whole if len(whole) <= limit else None)
+
+
+def test_of_the_files_seen_last_it_is_known_whether_they_have_another_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "TARGETS_MAX", 2)
+    one, two = content_digest(b"one"), content_digest(b"two")
+    seen = LastSeen()
+    assert not seen.is_another(TargetKey("a"), one)
+    for key in ("a", "b", "a"):
+        seen.put(TargetKey(key), one)
+    assert (seen.is_another(TargetKey("a"), one), seen.is_another(TargetKey("a"), two)) == (False, True)
+    seen.put(TargetKey("c"), one)
+    assert (seen.is_another(TargetKey("a"), two), seen.is_another(TargetKey("b"), two)) == (True, False)

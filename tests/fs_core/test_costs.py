@@ -224,6 +224,20 @@ async def test_an_edit_of_a_file_that_has_changed_is_refused_with_what_changed()
     assert bench.data == b"one\nthree\n"
 
 
+@pytest.mark.parametrize("change", ["edit", "write"])
+async def test_what_another_session_has_changed_is_not_tried_but_read(change: str) -> None:
+    bench = Bench(b"one\ntwo\n")
+    other = FileSession(bench.session.files, policy=ReadBeforeWrite(owner=OwnerId("other"), store=MemoryObservations()))
+    for session in (bench.session, other):
+        await session.read("a.txt", Window())
+    await other.edit("a.txt", Edit("two", "2"))
+    bench.backend.taken()
+    with pytest.raises(StaleVersion):
+        await (bench.session.edit("a.txt", Edit("one", "1")) if change == "edit" else bench.session.write("a.txt", ""))
+    assert bench.backend.taken() == ["read whole" if change == "edit" else "read"]
+    assert bench.data == b"one\n2\n"
+
+
 async def test_a_write_after_a_read_is_one_write() -> None:
     bench = Bench(b"one\n")
     await bench.session.read("a.txt", Window())
