@@ -24,7 +24,7 @@ from fs_core.errors import NoSpace, StaleVersion, TooLarge
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion, NoteKind, WriteReceipt
-from tests.backends.local.writing import names
+from tests.backends.local.writing import names, splices
 
 pytestmark = pytest.mark.anyio
 
@@ -62,14 +62,6 @@ def on_write(monkeypatch: pytest.MonkeyPatch, number: int, action: Callable[[], 
         return real(fd, data)
 
     monkeypatch.setattr(_content.os, "write", write)
-
-
-@st.composite
-def splices(draw: st.DrawFn) -> Splice:
-    before = draw(st.binary(max_size=60))
-    places = sorted(draw(st.lists(st.integers(0, len(before)), max_size=12)))
-    pairs = zip(places[::2], places[1::2], strict=False)
-    return Splice(before, tuple(Replacement(start, end, draw(st.binary(max_size=30))) for start, end in pairs))
 
 
 @settings(max_examples=150)

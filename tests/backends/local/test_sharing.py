@@ -20,7 +20,7 @@ from fs_core.errors import StaleVersion
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion
-from tests.backends.local.writing import names
+from tests.backends.local.writing import names, splices
 
 pytestmark = pytest.mark.anyio
 
@@ -52,14 +52,6 @@ def set_up(patching: pytest.MonkeyPatch) -> None:
     patching.setattr(_sharing, "_BLOCK_BYTES", BLOCK)
     patching.setattr(_sharing, "_SHARED_BYTES_MIN", BLOCK)
     patching.setattr(_content, "_WRITE_BYTES", 5)
-
-
-@st.composite
-def splices(draw: st.DrawFn) -> Splice:
-    before = draw(st.binary(max_size=120))
-    places = sorted(draw(st.lists(st.integers(0, len(before)), max_size=8)))
-    pairs = zip(places[::2], places[1::2], strict=False)
-    return Splice(before, tuple(Replacement(start, end, draw(st.binary(max_size=20))) for start, end in pairs))
 
 
 @settings(max_examples=200)

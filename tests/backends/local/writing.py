@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+from hypothesis import strategies as st
+
 from backends.local import LocalBackend
+from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion, WriteReceipt
 
-__all__ = ["names", "never", "replace"]
+__all__ = ["names", "never", "replace", "splices"]
 
 
 async def replace(backend: LocalBackend, path: str, data: bytes) -> WriteReceipt:
@@ -23,3 +26,12 @@ def names(directory: Path) -> list[str]:
 def never(*_: object, **__: object) -> bool:
     """Stand in for a kernel that cannot."""
     return False
+
+
+@st.composite
+def splices(draw: st.DrawFn) -> Splice:
+    """Small contents with some replacements."""
+    before = draw(st.binary(max_size=120))
+    places = sorted(draw(st.lists(st.integers(0, len(before)), max_size=12)))
+    pairs = zip(places[::2], places[1::2], strict=False)
+    return Splice(before, tuple(Replacement(start, end, draw(st.binary(max_size=30))) for start, end in pairs))
