@@ -118,6 +118,8 @@ class Publisher:
         found = await self._look()
         fate = _fate(found, token=token, condition=condition)
         if fate is _Fate.DONE and found is not None:
+            if found.size_bytes != len(self.data):
+                raise self._unknown(f"the store kept {found.size_bytes} of {len(self.data)} bytes") from failed
             return found
         if fate is _Fate.DONE_AND_REPLACED:
             # It is not known which ETag ours had. This one matches no object, as it should by now.

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 from urllib.parse import urlsplit
 
-__all__ = ["Answer", "Cut", "Drop", "FaultProxy", "Hold", "fault_proxy"]
+__all__ = ["Answer", "Bodiless", "Cut", "Drop", "FaultProxy", "Hold", "fault_proxy"]
 
 _HOLD_TIMEOUT_S = 30.0
 _IDLE_TIMEOUT_S = 10.0
@@ -36,6 +36,11 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Bodiless:
+    """Forward the head of the request alone, and close the connection when the service has ended its own."""
+
+
+@dataclass(frozen=True)
 class Cut:
     """Forward the request, then close the connection after the first bytes of the answer's body."""
 
@@ -51,7 +56,7 @@ class Hold:
     forward_first: bool = True
 
 
-Fault = Answer | Cut | Drop | Hold
+Fault = Answer | Bodiless | Cut | Drop | Hold
 
 
 class FaultProxy:
@@ -129,6 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
                     self._forward(body)
                 text = f"<Error><Code>{fault.code}</Code><Message>injected</Message></Error>" if fault.code else ""
                 self._reply(fault.status, list(fault.headers.items()), text.encode())
+            case Bodiless():
+                self._forward_head()
+                self._break()
             case Drop():
                 if fault.forward:
                     self._forward(body)
@@ -150,6 +158,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name set by http.server
         """Keep quiet."""
+
+    def _forward_head(self) -> None:
+        lines = [f"{self.command} {self.path} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items() if name.lower() != "expect"]
+        host, _, port = self.proxy.upstream.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=_HOLD_TIMEOUT_S) as upstream:
+            upstream.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+            upstream.shutdown(socket.SHUT_WR)
+            while upstream.recv(1 << 16):
+                pass  # the service acts before it ends the connection
 
     def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         connection = http.client.HTTPConnection(self.proxy.upstream, timeout=_HOLD_TIMEOUT_S)

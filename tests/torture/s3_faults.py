@@ -37,6 +37,9 @@ _HEAD_BYTES_MAX: Final = 1 << 16
 _REQUEST_TIMEOUT_S: Final = 60.0
 """Of a request that the proxy sends to the store; longer than any client of the bench waits."""
 
+_BODILESS_SHARE: Final = 0.25
+"""Of the requests that break off, how many do so just before their body, where stores have been found to err."""
+
 _ERRORS: Final = {
     500: ("InternalError", "We encountered an internal error. Please try again."),
     503: ("SlowDown", "Please reduce your request rate."),
@@ -159,7 +162,9 @@ class _Store:
         wire = h11.Connection(h11.CLIENT)
         whole = _request_bytes(wire, request)
         body_from = len(whole) - len(request.body)
-        length = dice.randrange(body_from, len(whole)) if request.body else dice.randrange(1, len(whole))
+        is_bodiless = dice.random() < _BODILESS_SHARE
+        last = body_from + 1 if is_bodiless else len(whole)
+        length = dice.randrange(body_from, last) if request.body else dice.randrange(1, len(whole))
         async with owned(await anyio.connect_tcp(self.host, self.port)) as stream:
             await stream.send(whole[:length])
 

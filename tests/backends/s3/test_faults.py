@@ -9,7 +9,7 @@ from backends.s3 import S3Backend
 from backends.s3._errors import Failure, RequestFailed
 from fs_core.errors import FsError, OutcomeUnknown, StaleVersion, Unavailable
 from fs_core.types import Always, IfAbsent, IfVersion, WriteReceipt
-from tests.support.s3_proxy import Answer, Drop, FaultProxy, Hold
+from tests.support.s3_proxy import Answer, Bodiless, Drop, FaultProxy, Hold
 from tests.support.s3_servers import S3Harness, target_of
 
 pytestmark = pytest.mark.anyio
@@ -299,3 +299,29 @@ async def test_cancelled_before_the_put_leaves_nothing(
     assert harness.names() == []
     await proxied.write(target, b"mine", condition=IfAbsent())
     assert harness.get("f") == b"mine"
+
+
+@pytest.mark.parametrize("server", ["seaweedfs_server"], indirect=True)
+@pytest.mark.parametrize("size_bytes", [44, 200_000])
+async def test_a_put_that_breaks_off_before_its_body_makes_no_empty_object(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, size_bytes: int
+) -> None:
+    """Without a checksum SeaweedFS stores one, with our token in its metadata."""
+    data = b"x" * size_bytes
+    proxy.inject("PUT", Bodiless())
+    created = await proxied.write(await target_of(proxied, "f"), data, condition=IfAbsent())
+    assert harness.get("f") == data
+    proxy.inject("PUT", Bodiless())
+    await proxied.write(await target_of(proxied, "f"), data + b"y", condition=IfVersion(created.version))
+    assert harness.get("f") == data + b"y"
+
+
+async def test_an_object_of_ours_that_is_not_whole_is_no_success(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    def tear() -> None:
+        harness.put_with("f", b"mi", Metadata=harness.head("f")["Metadata"])
+
+    proxy.inject("PUT", Drop(forward=True, then=tear))
+    with pytest.raises(OutcomeUnknown, match="the store kept 2 of 4 bytes"):
+        await proxied.write(await target_of(proxied, "f"), b"mine", condition=IfAbsent())
