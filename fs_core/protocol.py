@@ -5,18 +5,40 @@ A backend knows names, metadata and bytes. It knows nothing of text, lines, edit
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
 from fs_core.digest import ContentHasher
-from fs_core.errors import Reason, StaleVersion, TooLarge
+from fs_core.errors import FsError, Reason, StaleVersion, TooLarge, Unavailable, Unsupported
 from fs_core.paths import Root, RootedPath
 from fs_core.splice import Splice
-from fs_core.types import FileInfo, IfVersion, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+from fs_core.types import (
+    Below,
+    FileInfo,
+    FileKind,
+    IfVersion,
+    Level,
+    Listing,
+    Snapshot,
+    Target,
+    Version,
+    WriteCondition,
+    WriteReceipt,
+)
 
-__all__ = ["SCAN_CHUNK_BYTES", "Backend", "Capabilities", "Guard", "Scanned", "Sink", "too_large"]
+__all__ = [
+    "SCAN_CHUNK_BYTES",
+    "Backend",
+    "Bulk",
+    "Capabilities",
+    "FileSink",
+    "Guard",
+    "Scanned",
+    "Sink",
+    "too_large",
+]
 
 READ_FIRST_BYTES: Final = 8 << 20
 SCAN_CHUNK_BYTES: Final = 1 << 20
@@ -25,6 +47,13 @@ Sink = Callable[[bytes | bytearray], None]
 """Takes the next piece of a file, whose bytes hold only until it returns: the next piece may come in the same buffer.
 
 May run in a worker thread; calls never overlap. What it raises ends the scan.
+"""
+
+FileSink = Callable[[int, bytes], None]
+"""Takes the whole content of one of several files, with its position among those that were asked for.
+
+May run in a worker thread; calls of one operation never overlap, and come in any order. What it raises ends the
+operation.
 """
 
 
@@ -51,6 +80,15 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class Bulk:
+    """How a store likes to be asked about many files: so much in one call, and so many calls side by side."""
+
+    directories: int = 16
+    files: int = 16
+    calls: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Scanned:
     """The end of a scan: how long the file is and which version was seen, digest included."""
 
@@ -73,6 +111,9 @@ class Backend(ABC):
     """
 
     scheme: ClassVar[str]
+    bulk: ClassVar[Bulk] = Bulk()
+    lists_below: ClassVar[bool] = False
+    """Whether `list_below` is offered, for which a whole subtree costs what its names cost, however deep it is."""
 
     @property
     @abstractmethod
@@ -121,6 +162,13 @@ class Backend(ABC):
         Raises:
             NotFound: nothing is there.
             NotDirectory: something else than a directory is there.
+        """
+
+    @abstractmethod
+    def child(self, directory: Target, name: str) -> Target:
+        """Return the target of what a listing of `directory` called `name`, without asking the store.
+
+        `name` is addressable and no link, so this is what `resolve` would give.
         """
 
     @abstractmethod
@@ -193,6 +241,76 @@ class Backend(ABC):
             if position >= piece.size_bytes:
                 return Scanned(size_bytes=position, version=replace(version, digest=hasher.digest()))
             piece = await self.read(target, offset=position, limit=SCAN_CHUNK_BYTES, pinned=version)
+
+    async def list_many(
+        self, directories: Sequence[Target], *, entries_max: int, with_sizes: bool
+    ) -> Sequence[Level | FsError]:
+        """Return the names in each of several directories, or why they cannot be told, in the same order.
+
+        Of a directory with more than `entries_max` names the first ones are told. Staged files are left out. Only
+        what concerns the store as a whole is raised. This implementation lists one after another.
+
+        Raises:
+            Unavailable: the store cannot be asked.
+        """
+        del with_sizes  # a listing has them anyway
+        return [await self._level(directory, entries_max=entries_max) for directory in directories]
+
+    async def _level(self, directory: Target, *, entries_max: int) -> Level | FsError:
+        try:
+            listing = await self.list(directory, limit=entries_max)
+        except FsError as error:
+            if isinstance(error, Unavailable):
+                raise
+            return error
+        plain = [entry for entry in listing.entries if entry.addressable and not entry.is_link]
+        files = [entry for entry in plain if entry.kind is FileKind.FILE]
+        directories = [entry.name for entry in plain if entry.kind is FileKind.DIRECTORY]
+        named = {*directories, *(entry.name for entry in files)}
+        return Level(
+            files=[entry.name for entry in files],
+            sizes=[entry.size_bytes for entry in files],
+            directories=directories,
+            others=[entry for entry in listing.entries if entry.is_link or entry.name not in named],
+            is_complete=listing.is_complete,
+        )
+
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """Feed every file of at most `size_bytes_max` whole to `sink`; return what kept each from it, if anything.
+
+        At most a few contents are held at once. Only what concerns the store as a whole is raised. This
+        implementation reads one after another.
+
+        Raises:
+            Unavailable: the store cannot be asked.
+        """
+        refusals: list[FsError | None] = []
+        for index, file in enumerate(files):
+            try:
+                snapshot = await self.read_whole(file, size_bytes_max=size_bytes_max)
+            except Unavailable:
+                raise
+            except FsError as error:
+                refusals.append(error)
+            else:
+                sink(index, snapshot.data)
+                refusals.append(None)
+        return refusals
+
+    async def list_below(self, directory: Target, *, resume: str | None = None, after: str | None = None) -> Below:
+        """Return the next files below `directory` at any depth, if `lists_below`.
+
+        `resume` is that of the answer before. `after` begins behind a path instead, and behind all paths below it,
+        so that a subtree can be passed over.
+
+        Raises:
+            NotFound, NotDirectory: as `list`, when the first part is asked for.
+            Unsupported: the store does not offer it.
+        """
+        del resume, after
+        raise Unsupported("lists one directory at a time", path=directory.display_path, operation="list")
 
 
 def too_large(target: Target, size_bytes: int, size_bytes_max: int) -> TooLarge:

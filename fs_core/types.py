@@ -1,17 +1,20 @@
 """Values of the seam: what a file is called, which version it has, what a write may assume. No I/O."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
 __all__ = [
     "Always",
+    "Below",
     "Digest",
     "Entry",
     "FileInfo",
     "FileKind",
     "IfAbsent",
     "IfVersion",
+    "Level",
     "Listing",
     "Note",
     "NoteKind",
@@ -102,12 +105,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a directory. `addressable` is false for a name that no path can express (an S3 key `a//b`)."""
+    """One name in a directory. `addressable` is false for a name that no path can express (an S3 key `a//b`).
+
+    `is_link` is for symbolic links, whose `kind` is that of what they lead to where somebody has looked.
+    """
 
     name: str
     kind: FileKind
     size_bytes: int | None = None
     addressable: bool = True
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,42 @@ class Listing:
 
     entries: tuple[Entry, ...]
     is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The names of one directory, each list sorted, as they are read for a walk: cheap, and without following a link.
+
+    Attributes:
+        files: Regular files that a path can name.
+        sizes: Their sizes in bytes in the same order, if they were asked for; `None` for what vanished meanwhile.
+        directories: Directories that a path can name.
+        others: Links, special files, and names that no path can express.
+        is_complete: False when there are more names than were asked for.
+    """
+
+    files: Sequence[str]
+    directories: Sequence[str]
+    others: Sequence[Entry] = ()
+    sizes: Sequence[int | None] | None = None
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A part of all files below one directory, at any depth, in the order in which the store tells them.
+
+    Attributes:
+        files: Paths relative to that directory, of plain names that a path can express.
+        sizes: Their sizes in bytes, in the same order.
+        others: Keys that no path can express, as they are behind that of the directory.
+        resume: What continues the listing; `None` at its end.
+    """
+
+    files: Sequence[str]
+    sizes: Sequence[int]
+    others: Sequence[Entry]
+    resume: str | None
 
 
 @dataclass(frozen=True, slots=True)

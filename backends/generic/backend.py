@@ -154,6 +154,11 @@ class GenericBackend(Backend):
 
         return await self._run(work, path=target.display_path, operation="list")
 
+    def child(self, directory: Target, name: str) -> Target:
+        """Return the path of a name."""
+        path = display((*_names(directory), name))
+        return Target(key=TargetKey(path), display_path=path)
+
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Refuse.
 

@@ -152,6 +152,11 @@ class LocalBackend(Backend):
 
         return await self._workers.run(work)
 
+    def child(self, directory: Target, name: str) -> Target:
+        """Return what a name in a directory is, which is no link."""
+        names = (*self._names(directory), name)
+        return Target(key=TargetKey(self._below + "/".join(names)), display_path=display(names))
+
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Stage beside the target, verify under the shared lock, publish with one rename."""
         whole = Splice(before=b"", replacements=(Replacement(0, 0, data),))

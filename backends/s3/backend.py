@@ -170,6 +170,11 @@ class S3Backend(Backend):
                     raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
                 raise NotFound(Reason.NO_SUCH_DIRECTORY, path=target.display_path, operation="list")
 
+    def child(self, directory: Target, name: str) -> Target:
+        """Return the object of a name."""
+        path = name if directory.display_path == "." else f"{directory.display_path}/{name}"
+        return self._location.target(tuple(path.split("/")))
+
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Publish `data` with one PUT; see the base class.
 

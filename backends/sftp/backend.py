@@ -219,6 +219,11 @@ class SftpBackend(Backend):
 
         return await self._look(shown, "list", work)
 
+    def child(self, directory: Target, name: str) -> Target:
+        """See `Backend`."""
+        names = (*split(directory.key), name)
+        return Target(key=TargetKey(absolute(names)), display_path=self._confinement.shown(names))
+
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """See `Backend`. A new file takes five round trips, a replaced one seven, up to 16 MiB."""
         return await self._publish(target, Content.of_bytes(data), condition)

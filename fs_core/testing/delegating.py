@@ -1,17 +1,29 @@
 """A backend around a backend, for wrappers that watch, delay or break calls."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
+from fs_core.errors import FsError
 from fs_core.paths import Root, RootedPath
-from fs_core.protocol import Backend, Capabilities, Scanned, Sink
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Scanned, Sink
 from fs_core.splice import Splice
-from fs_core.types import FileInfo, IfVersion, Listing, Snapshot, Target, Version, WriteCondition, WriteReceipt
+from fs_core.types import (
+    Below,
+    FileInfo,
+    IfVersion,
+    Level,
+    Listing,
+    Snapshot,
+    Target,
+    Version,
+    WriteCondition,
+    WriteReceipt,
+)
 
 __all__ = ["DelegatingBackend", "Primitive"]
 
 Primitive = Literal["resolve", "stat", "read", "scan", "list", "write", "aclose"]
-"""The calls of a `Backend`, a whole read being a `read` and a patch a `write`.
+"""The calls of a `Backend`. Every way to read is a `read`, every way to list a `list`, and a patch is a `write`.
 
 A `scan` is one call, however many reads the inner backend makes of it.
 """
@@ -29,6 +41,9 @@ class DelegatingBackend(Backend):
 
     def __init__(self, inner: Backend) -> None:
         self._inner = inner
+        # What a class says of every store of its kind is said here of one.
+        self.bulk: Bulk = inner.bulk  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.lists_below: bool = inner.lists_below  # pyright: ignore[reportIncompatibleVariableOverride]
 
     async def around(self, primitive: Primitive, call: Callable[[], Awaitable[T]]) -> T:
         """Run one call. An override awaits `call` once, or raises an `FsError` as a backend would."""
@@ -70,6 +85,28 @@ class DelegatingBackend(Backend):
     async def list(self, target: Target, *, limit: int) -> Listing:
         """Delegate."""
         return await self.around("list", lambda: self._inner.list(target, limit=limit))
+
+    def child(self, directory: Target, name: str) -> Target:
+        """Return the inner backend's target."""
+        return self._inner.child(directory, name)
+
+    async def list_many(
+        self, directories: Sequence[Target], *, entries_max: int, with_sizes: bool
+    ) -> Sequence[Level | FsError]:
+        """Delegate."""
+        return await self.around(
+            "list", lambda: self._inner.list_many(directories, entries_max=entries_max, with_sizes=with_sizes)
+        )
+
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """Delegate."""
+        return await self.around("read", lambda: self._inner.read_many(files, sink, size_bytes_max=size_bytes_max))
+
+    async def list_below(self, directory: Target, *, resume: str | None = None, after: str | None = None) -> Below:
+        """Delegate."""
+        return await self.around("list", lambda: self._inner.list_below(directory, resume=resume, after=after))
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Delegate."""

@@ -148,6 +148,11 @@ class MemoryBackend(Backend):
         entries = tuple(Entry(name, info.kind, info.size_bytes) for name, info in found[:limit])
         return Listing(entries=entries, is_complete=len(found) <= limit)
 
+    def child(self, directory: Target, name: str) -> Target:
+        """Return the path of a name."""
+        path = name if directory.key == "." else f"{directory.key}/{name}"
+        return Target(key=TargetKey(path), display_path=path)
+
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Replace the file if the condition holds."""
         await self._enter(target.display_path, "write")
