@@ -1,0 +1,92 @@
+"""Structured results of the search tools: plain JSON.
+
+Paths are relative to the root, as read takes them, and in one order on every store: as byte strings of whole paths,
+with `/` behind the name of a directory.
+"""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from tool_fs.values import NoteValue
+
+__all__ = ["EntryValue", "FileMatchesValue", "GlobValue", "GrepValue", "LineValue", "ListDirValue", "TruncatedBy"]
+
+TruncatedBy = Literal["entries", "matches", "bytes", "seconds"]
+_StartPath = Annotated[str, Field(description="Where the search began, relative to the root, with links followed.")]
+_Exact = Annotated[bool, Field(description="False where not everything was looked at: the count is a lower bound.")]
+_Skipped = Annotated[
+    dict[str, int],
+    Field(
+        description="What was not looked at, by kind: ignored, link, special, denied, unnameable, binary, undecodable, "
+        "too_large, vanished."
+    ),
+]
+_OptionalNumber = Annotated[int | None, Field(json_schema_extra={"default": None})]
+
+
+class EntryValue(TypedDict):
+    """One entry. `size` is in bytes; `link` marks a symbolic link, `addressable` is false for what no path can name."""
+
+    path: str
+    type: Literal["file", "directory", "other"]
+    size: NotRequired[_OptionalNumber]
+    link: bool
+    addressable: bool
+
+
+class ListDirValue(TypedDict):
+    """Entries of a directory, and of those below it down to a depth."""
+
+    path: _StartPath
+    entries: list[EntryValue]
+    total: Annotated[int, Field(description="Entries there are, those not shown included.")]
+    exact: _Exact
+    truncated_by: TruncatedBy | None
+    skipped: _Skipped
+    notes: list[NoteValue]
+
+
+class GlobValue(TypedDict):
+    """Paths that match a pattern."""
+
+    path: _StartPath
+    paths: Annotated[list[str], Field(description="In the order of their bytes; that of a directory ends with /.")]
+    total: Annotated[int, Field(description="Paths that match, those not shown included.")]
+    exact: _Exact
+    truncated_by: TruncatedBy | None
+    skipped: _Skipped
+    notes: list[NoteValue]
+
+
+class LineValue(TypedDict):
+    """A line, numbered as read numbers it. Where it is cut `length` is how many characters it has, and `start` how many
+    of them come before `text`."""
+
+    number: int
+    text: str
+    match: Annotated[bool, Field(description="Whether it matches; false for a line around one that does.")]
+    length: NotRequired[_OptionalNumber]
+    start: NotRequired[_OptionalNumber]
+
+
+class FileMatchesValue(TypedDict):
+    """Lines of one file that match, with those around them."""
+
+    path: str
+    lines: list[LineValue]
+
+
+class GrepValue(TypedDict):
+    """Lines that match a pattern, by file."""
+
+    path: _StartPath
+    files: list[FileMatchesValue]
+    matches: Annotated[int, Field(description="Matching lines that are shown.")]
+    files_searched: int
+    files_left: Annotated[int, Field(description="Files that were not searched because the search ended early.")]
+    exact: _Exact
+    truncated_by: TruncatedBy | None
+    skipped: _Skipped
+    notes: list[NoteValue]
