@@ -61,8 +61,10 @@ class GlobValue(TypedDict):
 
 
 class LineValue(TypedDict):
-    """A line, numbered as read numbers it. Where it is cut `length` is how many characters it has, and `start` how many
-    of them come before `text`."""
+    """A line, numbered as read numbers it.
+
+    Where it is cut `length` is how many characters it has, and `start` how many of them come before `text`.
+    """
 
     number: int
     text: str
