@@ -28,12 +28,14 @@ from fs_core.errors import (
     SandboxDenied,
     StaleVersion,
     TooLarge,
+    Unavailable,
+    Unsupported,
 )
 from fs_core.paths import parse_path, staged_name
 from fs_core.protocol import SCAN_CHUNK_BYTES, Backend, Guard
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.harness import StoreHarness
-from fs_core.types import Always, FileKind, IfAbsent, IfVersion, NoteKind, Target, Version
+from fs_core.types import Always, FileKind, IfAbsent, IfVersion, Level, NoteKind, Target, Version
 
 __all__ = ["ODD_NAMES", "BackendConformance", "target_of"]
 
@@ -327,6 +329,153 @@ class BackendConformance:
         listing = await backend.list(await target_of(backend, "."), limit=10)
         assert (listing.entries, listing.is_complete) == ((), True)
 
+    # -- many at once ------------------------------------------------------------------------------------------------
+
+    async def test_many_directories_are_listed_like_each_alone(self, harness: StoreHarness, backend: Backend) -> None:
+        harness.put("d/b.txt", b"12")
+        harness.put("d/a/below.txt", b"x")
+        harness.put("d/a.txt", b"")
+        harness.put("d/Caf\u00e9 #1?.txt", b"123")
+        harness.put(f"d/{staged_name('0123456789abcdef')}", b"half")
+        harness.put("d-e/f/g.txt", b"x")
+        harness.mkdir("empty")
+        paths = ["d", "missing", "empty", "d/b.txt", ".", "d-e/f", "d/a"]
+        targets = [await target_of(backend, path) for path in paths]
+        for with_sizes in (False, True):
+            found = await backend.list_many(targets, entries_max=100, with_sizes=with_sizes)
+            names = [(list(one.files), list(one.directories)) for one in found if isinstance(one, Level)]
+            assert names == [
+                (["Caf\u00e9 #1?.txt", "a.txt", "b.txt"], ["a"]),
+                ([], []),
+                ([], ["d", "d-e", "empty"]),
+                (["g.txt"], []),
+                (["below.txt"], []),
+            ]
+            assert all(one.is_complete and not one.others for one in found if isinstance(one, Level))
+            missing, no_directory = found[1], found[3]
+            assert isinstance(missing, NotFound)
+            assert (missing.reason, missing.path) == (Reason.NO_SUCH_DIRECTORY, "missing")
+            assert isinstance(no_directory, NotDirectory)
+            assert (no_directory.reason, no_directory.path) == (Reason.IS_NOT_DIRECTORY, "d/b.txt")
+            if with_sizes:
+                sizes = [one.sizes for one in found if isinstance(one, Level)]
+                assert [list(one or ()) for one in sizes] == [[3, 0, 2], [], [], [1], [1]]
+        assert await backend.list_many([], entries_max=100, with_sizes=False) == []
+
+    async def test_of_a_large_directory_the_first_names_are_told(self, harness: StoreHarness, backend: Backend) -> None:
+        for number in (3, 1, 4, 0, 2):
+            harness.put(f"d/{number}.txt", b"x" * number)
+        directory = await target_of(backend, "d")
+        for entries_max, is_complete in ((3, False), (5, True)):
+            (level,) = await backend.list_many([directory], entries_max=entries_max, with_sizes=True)
+            assert isinstance(level, Level)
+            assert list(level.files) == [f"{number}.txt" for number in range(entries_max)]
+            assert list(level.sizes or ()) == list(range(entries_max))
+            assert level.is_complete is is_complete
+
+    async def test_links_are_marked_and_not_followed(self, harness: StoreHarness, backend: Backend) -> None:
+        if not harness.has_links:
+            return self._assert_no_links(harness)
+        harness.put("d/a.txt", b"x")
+        links = {"dangling": "nowhere", "loop": "loop", "outside": "/etc", "to-d": "d", "to-file": "d/a.txt"}
+        for name, text in links.items():
+            harness.link(name, text)
+        root = await target_of(backend, ".")
+        (level,) = await backend.list_many([root], entries_max=100, with_sizes=True)
+        assert isinstance(level, Level)
+        assert (list(level.files), list(level.directories)) == ([], ["d"])
+        assert [entry.name for entry in level.others] == sorted(links)
+        assert all(entry.is_link and entry.addressable for entry in level.others)
+        listing = await backend.list(root, limit=100)
+        assert [entry.name for entry in listing.entries if entry.is_link] == sorted(links)
+        return None
+
+    async def test_a_child_is_what_its_path_resolves_to(self, harness: StoreHarness, backend: Backend) -> None:
+        for name in ("plain.txt", *ODD_NAMES):
+            for parent in (".", "d", "d/e"):
+                directory = await target_of(backend, parent)
+                assert backend.child(directory, name) == await target_of(backend, f"{parent}/{name}")
+        harness.put("d/a.txt", b"x")
+        child = backend.child(await target_of(backend, "d"), "a.txt")
+        assert (await backend.read(child)).data == b"x"
+
+    async def test_many_files_are_fed_whole_and_refusals_stand_at_their_place(
+        self, harness: StoreHarness, backend: Backend
+    ) -> None:
+        contents = {f"{'de'[number % 2]}/{number}.txt": b"content %d" % number for number in range(12)}
+        contents |= {"d/empty.txt": b"", "d/[glob]*.txt": b"odd", "d/exact.bin": bytes(range(250)) * 400}
+        for path, data in contents.items():
+            harness.put(path, data)
+        harness.put("d/large.bin", bytes(100_001))
+        refused = {
+            "d/large.bin": ErrorCode.TOO_LARGE,
+            "d/missing.txt": ErrorCode.NOT_FOUND,
+            "none/missing.txt": ErrorCode.NOT_FOUND,
+            "d": ErrorCode.NOT_REGULAR_FILE,
+        }
+        paths = sorted([*contents, *refused])
+        fed: dict[str, bytes] = {}
+
+        def sink(index: int, data: bytes) -> None:
+            assert paths[index] not in fed
+            fed[paths[index]] = data
+
+        targets = [await target_of(backend, path) for path in paths]
+        found = await backend.read_many(targets, sink, size_bytes_max=100_000)
+        assert fed == contents
+        assert {path: one.code for path, one in zip(paths, found, strict=True) if one is not None} == refused
+        assert all(one.path == path for path, one in zip(paths, found, strict=True) if one is not None)
+        assert await backend.read_many([], sink, size_bytes_max=100_000) == []
+
+    async def test_a_fault_of_the_sink_ends_the_reading_of_many(self, harness: StoreHarness, backend: Backend) -> None:
+        for number in range(3):
+            harness.put(f"{number}.txt", b"x")
+        fed: list[int] = []
+
+        class SinkError(Exception):
+            pass
+
+        def sink(index: int, data: bytes) -> None:
+            fed.append(len(data))
+            raise SinkError(index)
+
+        targets = [await target_of(backend, f"{number}.txt") for number in range(3)]
+        with pytest.raises(SinkError):
+            await backend.read_many(targets, sink, size_bytes_max=10)
+        assert fed == [1]
+        assert await _read(backend, "0.txt") == b"x"
+
+    async def test_files_below_a_directory_are_told_at_any_depth(self, harness: StoreHarness, backend: Backend) -> None:
+        sizes = {"a/b/c.txt": 3, "a/d.txt": 1, "b.txt": 0, "b/e #1?.txt": 2, "b/f/g/h.txt": 5}
+        for path, size in sizes.items():
+            harness.put(f"d/{path}", b"x" * size)
+        harness.put("d-e/beside.txt", b"x")
+        harness.put(f"d/a/{staged_name('0123456789abcdef')}", b"half")
+        directory = await target_of(backend, "d")
+        if not backend.lists_below:
+            with pytest.raises(Unsupported):
+                await backend.list_below(directory)
+            return
+        assert await _below(backend, directory) == sizes
+        behind = await _below(backend, directory, after="a")
+        assert behind == {path: size for path, size in sizes.items() if path > "b"}
+        with pytest.raises(NotFound):
+            await backend.list_below(await target_of(backend, "missing"))
+        with pytest.raises(NotDirectory):
+            await backend.list_below(await target_of(backend, "d/b.txt"))
+
+    async def test_a_closed_backend_lists_and_reads_nothing(self, harness: StoreHarness) -> None:
+        harness.put("d/a.txt", b"x")
+        backend = await harness.open()
+        directory, file = await target_of(backend, "d"), await target_of(backend, "d/a.txt")
+        await backend.aclose()
+        fed: list[bytes] = []
+        with pytest.raises(Unavailable):
+            await backend.list_many([directory], entries_max=10, with_sizes=False)
+        with pytest.raises(Unavailable):
+            await backend.read_many([file], lambda _, data: fed.append(data), size_bytes_max=10)
+        assert fed == []
+
     # -- writing -----------------------------------------------------------------------------------------------------
 
     async def test_creating_makes_the_file_and_its_parents(self, harness: StoreHarness, backend: Backend) -> None:
@@ -578,6 +727,20 @@ class BackendConformance:
         assert capabilities.create is not Guard.NONE
         assert capabilities.replace is not Guard.NONE
         assert capabilities.write_size_bytes_max > 0
+
+
+async def _below(backend: Backend, directory: Target, *, after: str | None = None) -> dict[str, int]:
+    """Return all files that are told to be below a directory, with their sizes."""
+    found: dict[str, int] = {}
+    resume: str | None = None
+    while True:
+        part = await backend.list_below(directory, resume=resume, after=after if resume is None else None)
+        assert not part.others
+        assert not found.keys() & set(part.files)
+        found |= dict(zip(part.files, part.sizes, strict=True))
+        if part.resume is None:
+            return found
+        resume = part.resume
 
 
 async def _increment(backend: Backend) -> None:
