@@ -11,19 +11,33 @@ from typing_extensions import TypedDict
 
 from tool_fs.values import NoteValue
 
-__all__ = ["EntryValue", "FileMatchesValue", "GlobValue", "GrepValue", "LineValue", "ListDirValue", "TruncatedBy"]
+__all__ = [
+    "EntryValue",
+    "FileMatchesValue",
+    "GlobValue",
+    "GrepValue",
+    "LineValue",
+    "ListDirValue",
+    "SkippedValue",
+    "TruncatedBy",
+]
 
 TruncatedBy = Literal["entries", "matches", "bytes", "seconds"]
 _StartPath = Annotated[str, Field(description="Where the search began, relative to the root, with links followed.")]
 _Exact = Annotated[bool, Field(description="False where not everything was looked at: the count is a lower bound.")]
-_Skipped = Annotated[
-    dict[str, int],
-    Field(
-        description="What was not looked at, by kind: ignored, link, special, denied, unnameable, binary, undecodable, "
-        "too_large, vanished."
-    ),
-]
 _OptionalNumber = Annotated[int | None, Field(json_schema_extra={"default": None})]
+
+
+class SkippedValue(TypedDict):
+    """How many things of one kind were not looked at."""
+
+    kind: Annotated[
+        str,
+        Field(
+            description="ignored, link, special, denied, unnameable, binary, undecodable, too_large or vanished.",
+        ),
+    ]
+    count: int
 
 
 class EntryValue(TypedDict):
@@ -44,7 +58,7 @@ class ListDirValue(TypedDict):
     total: Annotated[int, Field(description="Entries there are, those not shown included.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
-    skipped: _Skipped
+    skipped: list[SkippedValue]
     notes: list[NoteValue]
 
 
@@ -56,7 +70,7 @@ class GlobValue(TypedDict):
     total: Annotated[int, Field(description="Paths that match, those not shown included.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
-    skipped: _Skipped
+    skipped: list[SkippedValue]
     notes: list[NoteValue]
 
 
@@ -90,5 +104,5 @@ class GrepValue(TypedDict):
     files_left: Annotated[int, Field(description="Files that were not searched because the search ended early.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
-    skipped: _Skipped
+    skipped: list[SkippedValue]
     notes: list[NoteValue]
