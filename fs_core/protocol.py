@@ -112,8 +112,20 @@ class Backend(ABC):
 
     scheme: ClassVar[str]
     bulk: ClassVar[Bulk] = Bulk()
-    lists_below: ClassVar[bool] = False
-    """Whether `list_below` is offered, for which a whole subtree costs what its names cost, however deep it is."""
+
+    @property
+    def lists_below(self) -> bool:
+        """Return whether `list_below` is offered, for which a subtree costs what its names cost, however deep it is."""
+        return False
+
+    @property
+    def lists_in_order(self) -> bool:
+        """Return whether `list_below` tells paths in the order of their bytes, as far as is known by now.
+
+        Stores differ in this, and what they tell shows it: each part of a listing is evidence, for this store and for
+        the life of this process. What is false stays so.
+        """
+        return False
 
     @property
     @abstractmethod

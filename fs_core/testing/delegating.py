@@ -43,7 +43,16 @@ class DelegatingBackend(Backend):
         self._inner = inner
         # What a class says of every store of its kind is said here of one.
         self.bulk: Bulk = inner.bulk  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.lists_below: bool = inner.lists_below  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    @property
+    def lists_below(self) -> bool:
+        """Return what the inner backend offers."""
+        return self._inner.lists_below
+
+    @property
+    def lists_in_order(self) -> bool:
+        """Return what is known of the inner backend."""
+        return self._inner.lists_in_order
 
     async def around(self, primitive: Primitive, call: Callable[[], Awaitable[T]]) -> T:
         """Run one call. An override awaits `call` once, or raises an `FsError` as a backend would."""
