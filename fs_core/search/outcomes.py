@@ -28,7 +28,8 @@ class SkipReason(StrEnum):
     IGNORED: a `.gitignore` names it, or it belongs to version control; a directory counts once. LINK: a symbolic
     link, which is not followed. SPECIAL: a FIFO, socket or device. DENIED: it may not be read. UNNAMEABLE: no path can
     name it. BINARY: it holds NUL. UNDECODABLE: it is not UTF-8. TOO_LARGE: more bytes than are searched, or more names
-    in one directory than are looked at. VANISHED: it was removed or changed while it was looked at.
+    in one directory than are looked at. VANISHED: it was removed or changed while it was looked at. FAILED: the store
+    failed on it in another way.
     """
 
     IGNORED = "ignored"
@@ -40,6 +41,7 @@ class SkipReason(StrEnum):
     UNDECODABLE = "undecodable"
     TOO_LARGE = "too_large"
     VANISHED = "vanished"
+    FAILED = "failed"
 
 
 def _none() -> dict[SkipReason, int]:
@@ -48,13 +50,17 @@ def _none() -> dict[SkipReason, int]:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One entry of a listed tree. `addressable` is false for what no path can name; `path` then shows its key."""
+    """One entry of a listed tree. `addressable` is false for what no path can name; `path` then shows its key.
+
+    `omitted` is how many of a directory's own entries are not shown, if it was listed for this result.
+    """
 
     path: str
     kind: FileKind
     size_bytes: int | None = None
     is_link: bool = False
     addressable: bool = True
+    omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
