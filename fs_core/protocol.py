@@ -128,14 +128,6 @@ class Backend(ABC):
         return False
 
     @property
-    def lists_in_order(self) -> bool:
-        """Tell whether `list_below` has told all paths so far in the order of their bytes, as a store may or may not.
-
-        True until a listing shows otherwise, if `lists_below`.
-        """
-        return False
-
-    @property
     @abstractmethod
     def root(self) -> Root:
         """Return where this workspace begins."""

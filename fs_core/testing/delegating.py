@@ -60,11 +60,6 @@ class DelegatingBackend(Backend):
         return await call()
 
     @property
-    def lists_in_order(self) -> bool:
-        """Return what the inner backend has seen."""
-        return self._inner.lists_in_order
-
-    @property
     def root(self) -> Root:
         """Return the inner backend's root."""
         return self._inner.root
