@@ -14,10 +14,10 @@ from fs_core.session import FileSession
 from seamfs.config import Settings
 from seamfs.integrations._home import Home
 from seamfs.workspace import Workspace, open_workspace
-from tool_runtime import ToolCall, ToolResult, ToolSchema
+from tool_runtime import JsonObject, ToolCall, ToolResult, ToolSchema
 from tool_runtime.call_queue import CallQueue
 
-__all__ = ["AgentTools", "open_agent_tools"]
+__all__ = ["AgentTools", "open_agent_tools", "parameters_of"]
 
 T = TypeVar("T")
 
@@ -128,3 +128,8 @@ def open_agent_tools(
                 yield AgentTools(workspace, session=workspace.session(owner), home=home)
             finally:
                 home.close()
+
+
+def parameters_of(schema: ToolSchema) -> JsonObject:
+    """Return the schema of the arguments, with the two keys that frameworks look for in any."""
+    return {"type": "object", "properties": {}, **schema.parameters}

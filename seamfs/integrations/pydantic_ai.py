@@ -3,10 +3,9 @@
 from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema
-from typing_extensions import TypeVar
 
 from seamfs.extras import require_extra
-from seamfs.integrations._agent_tools import AgentTools
+from seamfs.integrations._agent_tools import AgentTools, parameters_of
 from tool_runtime import ToolFailure, ToolSchema
 
 try:
@@ -20,24 +19,28 @@ except ModuleNotFoundError:
 
 __all__ = ["WorkspaceToolset"]
 
-DepsT = TypeVar("DepsT", default=None, contravariant=True)
-
 # The runtime checks arguments itself, and tells the model what was wrong in its own words.
 _UNCHECKED = SchemaValidator(core_schema.any_schema())
 
 
-class WorkspaceToolset(AbstractToolset[DepsT]):
+class WorkspaceToolset(AbstractToolset[object]):
     """Whatever tools the workspace has when a step of a run begins.
 
     A refusal comes back to the model as a failed result (`ToolFailed`), word for word, and not as a `ModelRetry`: that
     adds a request to fix the call, and ends the run at the second refusal of a tool in a row, while reading a file
     again and again because others write it is a normal course of events. `UsageLimits` bound a run.
 
-    Tools that only read run side by side, others alone (`sequential`), so that a turn has the effect that its order says.
-    The structured value of a result is the `metadata` of its part in the message history.
+    Tools that only read run side by side, others alone (`sequential`), so that a turn does what its order says. The
+    structured value of a result is the `metadata` of its part in the message history.
     """
 
-    def __init__(self, tools: AgentTools, *, owner_per_run: bool = True, id: str | None = None) -> None:  # noqa: A002 - as in all toolsets
+    def __init__(
+        self,
+        tools: AgentTools,
+        *,
+        owner_per_run: bool = True,
+        id: str | None = None,  # noqa: A002 - its name in every toolset
+    ) -> None:
         """Take the tools.
 
         Args:
@@ -56,14 +59,14 @@ class WorkspaceToolset(AbstractToolset[DepsT]):
         """Return what was given."""
         return self._id
 
-    async def for_run(self, ctx: RunContext[DepsT]) -> AbstractToolset[DepsT]:
+    async def for_run(self, ctx: RunContext[object]) -> AbstractToolset[object]:
         """Return the toolset of one run."""
         del ctx
         if not self._owner_per_run:
             return self
         return WorkspaceToolset(self._tools.for_session(), owner_per_run=False, id=self._id)
 
-    async def get_tools(self, ctx: RunContext[DepsT]) -> dict[str, ToolsetTool[DepsT]]:
+    async def get_tools(self, ctx: RunContext[object]) -> dict[str, ToolsetTool[object]]:
         """Return the tools that there are now."""
         return {
             schema.name: ToolsetTool(
@@ -73,7 +76,7 @@ class WorkspaceToolset(AbstractToolset[DepsT]):
         }
 
     async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[DepsT], tool: ToolsetTool[DepsT]
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[object], tool: ToolsetTool[object]
     ) -> ToolReturn[str]:
         """Run one tool.
 
@@ -91,6 +94,6 @@ def _definition(schema: ToolSchema) -> ToolDefinition:
     return ToolDefinition(
         name=schema.name,
         description=schema.description,
-        parameters_json_schema=schema.parameters,
+        parameters_json_schema=parameters_of(schema),
         sequential=not schema.annotations.read_only,
     )
