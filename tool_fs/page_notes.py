@@ -2,14 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from fs_core.page import Page
 from tool_fs.values import NoteValue
 
-__all__ = ["page_notes"]
+__all__ = ["page_notes", "unseen_notes"]
+
+PlaceT = TypeVar("PlaceT")
 
 _LINES_NAMED_MAX: Final = 5
 _CHARACTERS_NAMED_MAX: Final = 4
@@ -25,7 +27,20 @@ _CONTROL_NAMES: Final = {"\r": "CARRIAGE RETURN", "\x0b": "LINE TABULATION", "\x
 
 def page_notes(page: Page) -> list[NoteValue]:
     """Return the notes of one page."""
-    return [*_cut_lines(page), *_endings(page), *_unseen_characters(page)]
+    lines = enumerate(page.texts, start=page.first_line)
+    return [*_cut_lines(page), *_endings(page), *unseen_notes(lines, "line {}".format)]
+
+
+def unseen_notes(lines: Iterable[tuple[PlaceT, str]], named: Callable[[PlaceT], str]) -> Iterator[NoteValue]:
+    """Name the control and invisible characters in lines, each given as its place and its text."""
+    # Every character that is looked for is none that can be printed, and few lines hold one that is neither.
+    suspects = [(place, text) for place, text in lines if not text.isprintable()]
+    found = [(place, names) for place, text in suspects if (names := _unseen_in(text))]
+    for place, names in found[:_LINES_NAMED_MAX]:
+        yield NoteValue(kind="unseen_characters", text=f"{named(place)} holds {', '.join(names)}")
+    if len(found) > _LINES_NAMED_MAX:
+        text = f"{len(found) - _LINES_NAMED_MAX} more lines hold control or invisible characters"
+        yield NoteValue(kind="unseen_characters", text=text)
 
 
 def _cut_lines(page: Page) -> Iterator[NoteValue]:
@@ -43,18 +58,6 @@ def _endings(page: Page) -> Iterator[NoteValue]:
         yield NoteValue(kind="cr_only", text="the file's only line endings are CR, so it counts as one line")
     if page.next_line is None and page.total_lines > 0 and not page.has_final_newline:
         yield NoteValue(kind="no_final_newline", text="the last line has no newline at its end")
-
-
-def _unseen_characters(page: Page) -> Iterator[NoteValue]:
-    lines = enumerate(page.texts, start=page.first_line)
-    # Every character that is looked for is none that can be printed, and few lines hold one that is neither.
-    suspects = [(number, text) for number, text in lines if not text.isprintable()]
-    found = [(number, names) for number, text in suspects if (names := _unseen_in(text))]
-    for number, names in found[:_LINES_NAMED_MAX]:
-        yield NoteValue(kind="unseen_characters", text=f"line {number} holds {', '.join(names)}")
-    if len(found) > _LINES_NAMED_MAX:
-        text = f"{len(found) - _LINES_NAMED_MAX} more lines hold control or invisible characters"
-        yield NoteValue(kind="unseen_characters", text=text)
 
 
 def _unseen_in(text: str) -> list[str]:

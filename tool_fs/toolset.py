@@ -7,9 +7,9 @@ from pydantic import JsonValue
 from fs_core.errors import ErrorCode
 from fs_core.outcomes import PageRead
 from fs_core.page import Window
-from fs_core.session import FileSession
 from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs
 from tool_fs.limits import ReadLimits
+from tool_fs.owner import file_session
 from tool_fs.page_notes import page_notes
 from tool_fs.remedies import tool_errors
 from tool_fs.render import render_edit, render_read, render_write
@@ -58,13 +58,6 @@ def file_tools(
     )
 
 
-def _session(context: ToolContext) -> FileSession:
-    if not isinstance(context.owner, FileSession):
-        given = type(context.owner).__name__
-        raise TypeError(f"the file tools act for a FileSession, not for a {given}; the call has to pass one as owner")
-    return context.owner
-
-
 def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
     async def execute(args: ReadArgs, context: ToolContext) -> JsonValue:
         window = Window(
@@ -74,7 +67,7 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
             bytes_max=limits.max_page_bytes,
         )
         with tool_errors(args.file_path):
-            read = await _session(context).read(args.file_path, window)
+            read = await file_session(context).read(args.file_path, window)
         return cast("JsonValue", _read_value(read, clamped=_clamped(args, limits)))
 
     return Tool(
@@ -124,7 +117,7 @@ def _read_value(read: PageRead, *, clamped: list[NoteValue]) -> ReadValue:
 def _write_tool(description: str) -> Tool[WriteArgs]:
     async def execute(args: WriteArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
-            written = await _session(context).write(args.file_path, args.content)
+            written = await file_session(context).write(args.file_path, args.content)
         value = WriteValue(
             path=written.target.display_path,
             operation="create" if written.created else "update",
@@ -152,7 +145,7 @@ def _write_tool(description: str) -> Tool[WriteArgs]:
 def _edit_tool(description: str) -> Tool[EditArgs]:
     async def execute(args: EditArgs, context: ToolContext) -> JsonValue:
         with tool_errors(args.file_path):
-            edited = await _session(context).edit(args.file_path, args.edit)
+            edited = await file_session(context).edit(args.file_path, args.edit)
         value = EditValue(
             path=edited.target.display_path,
             replacements=edited.replacements,
