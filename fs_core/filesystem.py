@@ -195,17 +195,55 @@ class BackedFileSystem:
             self._contents.put(receipt.version.digest, spliced.splice.joined())
         return await _described(size_bytes, partial(edited, target, spliced, receipt))
 
+    async def read_bytes(self, target: Target, *, policy: ObservationPolicy) -> bytes:
+        """Return the whole file as it is, text or not, and note its version as seen: for programs that carry files.
+
+        Raises:
+            NotFound: nothing is there.
+            NotRegularFile: no regular file is there.
+            TooLarge: more than the store's bound of a write.
+            StaleVersion: the file kept changing while it was read.
+            FsError: from the store of observations.
+        """
+        seen_before = await policy.observed(target.key)
+        try:
+            limit = self._backend.capabilities.write_size_bytes_max
+            snapshot = await self._backend.read_whole(target, size_bytes_max=limit)
+        except NotFound:
+            await policy.replace(target.key, seen_before, Absent())
+            raise
+        self._last_seen.put(target.key, snapshot.version.digest)
+        is_text = await _is_text(snapshot.data)
+        await policy.replace(target.key, seen_before, Present(snapshot.version, is_text=is_text))
+        return snapshot.data
+
+    async def write_bytes(self, target: Target, data: bytes, *, policy: ObservationPolicy) -> WriteReceipt:
+        """Create or replace a file with exactly `data`, text or not: for programs that carry files.
+
+        Raises:
+            NotObserved, StaleVersion, TooLarge: as `write`.
+        """
+        self._refuse_too_large(data, target, "write", what="the new content")
+        is_text = await _is_text(data)
+        async with self._locks.hold(target.key):
+            receipt, _ = await self._publish_new(target, data, policy)
+            self._last_seen.put(target.key, receipt.version.digest)
+            return await _remembered(receipt, target, policy, is_text=is_text)
+
     def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
         """Return the bytes of a text that may be stored."""
         if "\0" in text or has_lone_surrogate(text):
             what = "a NUL character" if "\0" in text else "a lone surrogate"
             raise NotText(f"the new text holds {what}", path=target.display_path, operation=operation)
         data = text.encode()
+        self._refuse_too_large(data, target, operation, what="the new text")
+        return data
+
+    def _refuse_too_large(self, data: bytes, target: Target, operation: Operation, *, what: str) -> None:
         limit = self._backend.capabilities.write_size_bytes_max
         if len(data) > limit:
-            reason = f"the new text has {len(data)} bytes; at most {limit} are written"
+            reason = f"{what} has {len(data)} bytes; at most {limit} are written"
             raise TooLarge(reason, path=target.display_path, operation=operation)
-        return data
 
     async def _if_present(self, target: Target) -> Snapshot | None:
         """Return what is about to be replaced; it is only wanted for the difference, so it may be missed."""
@@ -345,10 +383,16 @@ async def _inline_or_thread(size_bytes: int, work: Callable[[], T]) -> T:
     return work() if size_bytes <= INLINE_BYTES_MAX else await to_thread.run_sync(work)
 
 
-async def _remembered(receipt: WriteReceipt, target: Target, policy: ObservationPolicy) -> WriteReceipt:
+async def _is_text(data: bytes) -> bool:
+    return await _inline_or_thread(len(data), lambda: find_not_text(data) is None)
+
+
+async def _remembered(
+    receipt: WriteReceipt, target: Target, policy: ObservationPolicy, *, is_text: bool = True
+) -> WriteReceipt:
     """Record a change that has been published; nothing that happens here undoes it, so it is noted on the receipt."""
     try:
-        await to_the_end(lambda: policy.record(target.key, Present(receipt.version)))
+        await to_the_end(lambda: policy.record(target.key, Present(receipt.version, is_text=is_text)))
     except FsError as error:
         detail = f"not remembered for this session ({error}); read the file again before the next change"
         return replace(receipt, notes=(*receipt.notes, Note(NoteKind.OBSERVATION_NOT_KEPT, detail)))

@@ -5,6 +5,7 @@ from fs_core.filesystem import BackedFileSystem
 from fs_core.outcomes import Edited, PageRead, Written
 from fs_core.page import Window
 from fs_core.policy import ObservationPolicy
+from fs_core.types import WriteReceipt
 
 __all__ = ["FileSession"]
 
@@ -27,3 +28,11 @@ class FileSession:
     async def edit(self, path: str, edit: Edit) -> Edited:
         """Replace literal text in a file whose present version was seen."""
         return await self.files.edit(await self.files.resolve(path), edit, policy=self._policy)
+
+    async def read_bytes(self, path: str) -> bytes:
+        """Return a whole file, text or not, and note its version as seen."""
+        return await self.files.read_bytes(await self.files.resolve(path), policy=self._policy)
+
+    async def write_bytes(self, path: str, data: bytes) -> WriteReceipt:
+        """Create a file, or replace one whose present version was seen, with content that need not be text."""
+        return await self.files.write_bytes(await self.files.resolve(path), data, policy=self._policy)
