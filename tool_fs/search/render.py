@@ -26,6 +26,7 @@ _SKIPPED_AS: Final = {
     "undecodable": "not UTF-8",
     "too_large": "too large",
     "vanished": "changed meanwhile",
+    "failed": "failed",
 }
 
 
