@@ -43,14 +43,14 @@ FS_STALE_VERSION: src/main.py: changed since it was read; nothing was written; o
 Read the file again, then retry.
 What changed since:
 @@ -1,2 +1,2 @@
- timeout = 10
--retries = 3
+ timeout = 10\r
+-retries = 3\r
 +retries = 5"""
 RAISED: Final = """\
 Edited src/main.py: 1 place replaced.
 @@ -1,2 +1,2 @@
--timeout = 10
-+timeout = 30
+-timeout = 10\r
++timeout = 30\r
  retries = 5"""
 UNREAD: Final = "FS_NOT_OBSERVED: src/main.py"
 
@@ -104,9 +104,9 @@ def session(client: AgentClient, steps: Sequence[Step], place: Place, *, command
 
 
 def shown(model: ScriptedModel) -> list[tuple[str, bool]]:
-    """Return what the model was shown of its calls, without what the client adds below."""
+    """Return what the model was shown of its calls, without what one client adds below, and another cuts at the end."""
     results = [model.shown[index] for index in range(len(model.steps))]
-    return [(text.partition("\n\n<system-reminder>")[0], is_error) for text, is_error in results]
+    return [(text.partition("\n\n<system-reminder>")[0].rstrip(), is_error) for text, is_error in results]
 
 
 def overtaking(client: AgentClient, place: Place, *, commands: str) -> ScriptedModel:
