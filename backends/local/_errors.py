@@ -19,7 +19,7 @@ from fs_core.errors import (
     Unavailable,
 )
 
-__all__ = ["mapped_errors"]
+__all__ = ["mapped_errors", "refusal_of_one"]
 
 _BY_ERRNO: Final[dict[int, tuple[type[FsError], str]]] = {
     errno.ENOENT: (NotFound, Reason.NO_SUCH_FILE),
@@ -48,7 +48,28 @@ def mapped_errors(path: str, operation: Operation) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        kind, reason = _BY_ERRNO.get(error.errno or 0, (IoFault, f"input/output fault: {error.strerror or error}"))
-        if error.errno == errno.ENOENT and operation in {"list", "open"}:
-            reason = Reason.NO_SUCH_DIRECTORY
-        raise kind(reason, path=path, operation=operation, retryable=kind is Unavailable) from error
+        raise _mapped(error, path=path, operation=operation) from error
+
+
+def refusal_of_one(error: OSError | FsError, *, path: str, operation: Operation) -> FsError:
+    """Return why one of several files or directories is left out, without the frames that the error was raised in.
+
+    Raises:
+        Unavailable: it concerns all of them.
+    """
+    refusal = error if isinstance(error, FsError) else _mapped(error, path=path, operation=operation)
+    if refusal is not error:
+        refusal.__cause__ = error
+    if isinstance(refusal, Unavailable):
+        raise refusal
+    for each in (refusal, refusal.__cause__):
+        if each is not None:
+            each.__traceback__ = None
+    return refusal
+
+
+def _mapped(error: OSError, *, path: str, operation: Operation) -> FsError:
+    kind, reason = _BY_ERRNO.get(error.errno or 0, (IoFault, f"input/output fault: {error.strerror or error}"))
+    if error.errno == errno.ENOENT and operation in {"list", "open"}:
+        reason = Reason.NO_SUCH_DIRECTORY
+    return kind(reason, path=path, operation=operation, retryable=kind is Unavailable)

@@ -16,7 +16,18 @@ from typing import Final, NamedTuple
 
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
 
-__all__ = ["MadeParent", "Names", "Opened", "Tree", "opened_regular", "regular_or_refuse", "sync_directory"]
+__all__ = [
+    "MadeParent",
+    "Names",
+    "Opened",
+    "Tree",
+    "is_text",
+    "open_directory",
+    "open_regular",
+    "opened_regular",
+    "regular_or_refuse",
+    "sync_directory",
+]
 
 Names = tuple[str, ...]
 
@@ -48,7 +59,7 @@ class Tree:
             if fd is not None:
                 os.close(fd)
 
-    def _enter(self, *, path: str, operation: Operation) -> int:
+    def enter(self, *, path: str, operation: Operation) -> int:
         """Return a descriptor of the root for the caller to close, which stays good whoever closes the tree.
 
         The number of a closed descriptor may be that of another directory at once.
@@ -66,7 +77,7 @@ class Tree:
             InvalidPath: more than `LINKS_FOLLOWED_MAX` links.
             NotFound: the path goes through a regular file.
         """
-        root = self._enter(path=path, operation="resolve")
+        root = self.enter(path=path, operation="resolve")
         try:
             return self._locate(root, names, path=path)
         finally:
@@ -80,7 +91,7 @@ class Tree:
             name = pending.pop()
             if name in {"", "."}:
                 continue
-            if not _is_text(name):
+            if not is_text(name):
                 reason = "a symbolic link leads to a name that is not UTF-8"
                 raise InvalidPath(reason, path=path, operation="resolve")
             if len(os.fsencode(name)) > NAME_BYTES_MAX:
@@ -120,7 +131,7 @@ class Tree:
     @contextmanager
     def parent(self, names: Names, *, path: str, operation: Operation) -> Generator[int]:
         """Give a descriptor of the directory that holds the last of `names`, opened without following a link."""
-        fd = self._enter(path=path, operation=operation)
+        fd = self.enter(path=path, operation=operation)
         try:
             for name in names[:-1]:
                 fd = _step(fd, name, path=path, operation=operation)
@@ -134,7 +145,7 @@ class Tree:
 
         If the block fails, the made directories are removed again, as far as nobody has used them meanwhile.
         """
-        parent = MadeParent(self._enter(path=path, operation="write"))
+        parent = MadeParent(self.enter(path=path, operation="write"))
         try:
             for depth, name in enumerate(names[:-1], start=1):
                 parent.enter(name, shown="/".join(names[:depth]), path=path)
@@ -219,7 +230,7 @@ def _link_text(root: int, names: list[str], *, path: str) -> str | None:
         raise
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Whether a name from the disk is one that a path could give."""
     try:
         name.encode()
@@ -237,16 +248,21 @@ def _resolved(absolute: Path, *, path: str) -> Path:
 
 def _step(fd: int, name: str, *, path: str, operation: Operation) -> int:
     """Open the directory `name` in `fd` and close `fd`."""
+    below = open_directory(fd, name, path=path, operation=operation)
+    os.close(fd)
+    return below
+
+
+def open_directory(fd: int, name: str, *, path: str, operation: Operation) -> int:
+    """Open the directory `name` in `fd` for walking on from it, without following a link."""
     try:
-        below = os.open(name, _WALK, dir_fd=fd)
+        return os.open(name, _WALK, dir_fd=fd)
     except OSError as error:
         # A link was met; what stands there now may be a directory again, put back in this very moment.
         if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link_or_directory(fd, name):
             reason = "a directory was replaced by a symbolic link while it was opened"
             raise SandboxDenied(reason, path=path, operation=operation) from error
         raise
-    os.close(fd)
-    return below
 
 
 def _is_link_or_directory(fd: int, name: str) -> bool:
@@ -276,15 +292,20 @@ def opened_regular(
     """Open a regular file in the directory `parent`, never blocking on a FIFO or device and never following a link."""
     # Looked at before it is opened, since opening a device can have effects; and again on the descriptor.
     regular_or_refuse(os.stat(name, dir_fd=parent, follow_symlinks=False), path=path, operation=operation)
-    try:
-        fd = os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    except OSError as error:
-        if error.errno == errno.ELOOP:  # with O_NOFOLLOW: the last name is a link
-            raise _replaced_by_link(path=path, operation=operation) from error
-        raise
+    fd = open_regular(parent, name, path=path, operation=operation, flags=flags)
     try:
         status = os.fstat(fd)
         regular_or_refuse(status, path=path, operation=operation)
         yield Opened(fd, status)
     finally:
         os.close(fd)
+
+
+def open_regular(parent: int, name: str, *, path: str, operation: Operation, flags: int = os.O_RDONLY) -> int:
+    """Open what was just seen to be a regular file; whether it still is one, its descriptor has to tell."""
+    try:
+        return os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # with O_NOFOLLOW: the last name is a link
+            raise _replaced_by_link(path=path, operation=operation) from error
+        raise

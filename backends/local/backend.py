@@ -2,29 +2,32 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
 from backends._workers import WorkerCall, Workers
+from backends.local._descent import Descent, descending
 from backends.local._errors import mapped_errors
+from backends.local._listing import KINDS, levels, listing_of, opened_directory
 from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
 from backends.local._reading import read_part, read_whole, scan
+from backends.local._reading_many import read_files
 from backends.local._tree import Names, Opened, Tree, opened_regular
 from backends.local._version import version_of
 from backends.options import LocalOptions
 from fs_core.cancellation import to_the_end
-from fs_core.errors import NotDirectory, NotRegularFile, Reason, TooLarge, Unavailable
-from fs_core.paths import Root, RootedPath, display, is_staged_name
-from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
+from fs_core.errors import FsError, NotDirectory, NotRegularFile, Operation, Reason, TooLarge, Unavailable
+from fs_core.paths import Root, RootedPath, display
+from fs_core.protocol import Backend, Capabilities, FileSink, Guard, Scanned, Sink
 from fs_core.splice import Replacement, Splice
 from fs_core.types import (
-    Entry,
     FileInfo,
     FileKind,
     IfVersion,
+    Level,
     Listing,
     Snapshot,
     Target,
@@ -39,7 +42,6 @@ __all__ = ["LocalBackend", "open_local"]
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S: Final = 10.0
-_KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 
 
 async def open_local(path: Path, options: LocalOptions) -> "LocalBackend":
@@ -154,8 +156,31 @@ class LocalBackend(Backend):
 
     def child(self, directory: Target, name: str) -> Target:
         """Return what a name in a directory is, which is no link."""
-        names = (*self._names(directory), name)
-        return Target(key=TargetKey(self._below + "/".join(names)), display_path=display(names))
+        if directory.key == self._root.url:
+            return Target(key=TargetKey(f"{self._below}{name}"), display_path=name)
+        return Target(TargetKey(f"{directory.key}/{name}"), f"{directory.display_path}/{name}")
+
+    async def list_many(
+        self, directories: Sequence[Target], *, entries_max: int, with_sizes: bool
+    ) -> Sequence[Level | FsError]:
+        """Return the names in several directories in one thread hop, with no look at a file unless sizes are wanted."""
+
+        def work(descent: Descent, call: WorkerCall) -> Sequence[Level | FsError]:
+            named = [(target, self._names(target)) for target in directories]
+            return levels(descent, named, entries_max=entries_max, with_sizes=with_sizes, call=call)
+
+        return await self._run_descending(directories, "list", work)
+
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """Feed several files in one thread hop, those of a directory together."""
+
+        def work(descent: Descent, call: WorkerCall) -> Sequence[FsError | None]:
+            named = [(target, self._names(target)) for target in files]
+            return read_files(descent, named, sink, size_bytes_max=size_bytes_max, call=call)
+
+        return await self._run_descending(files, "read", work)
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Stage beside the target, verify under the shared lock, publish with one rename."""
@@ -216,6 +241,21 @@ class LocalBackend(Backend):
 
         return await self._workers.run(run)
 
+    async def _run_descending(
+        self, targets: Sequence[Target], operation: Operation, work: Callable[[Descent, WorkerCall], Sequence[T]]
+    ) -> Sequence[T]:
+        """Run `work` on many files or directories, in one thread hop."""
+        if not targets:
+            return []
+        path = targets[0].display_path
+
+        def run(call: WorkerCall) -> Sequence[T]:
+            call.check()
+            with descending(self._opened(path), path=path, operation=operation) as descent:
+                return work(descent, call)
+
+        return await self._workers.run(run)
+
     def _opened(self, shown: str) -> Tree:
         if self._is_closed:
             raise Unavailable("the workspace is closed", path=shown, operation="open")
@@ -236,36 +276,15 @@ class LocalBackend(Backend):
                 status = os.stat(names[-1] if names else ".", dir_fd=parent, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
         if kind is not FileKind.FILE:
             return FileInfo(kind)
         return FileInfo(kind, size_bytes=status.st_size, version=version_of(status))
 
     def _list(self, target: Target, names: Names, limit: int) -> Listing:
         with self._opened(target.display_path).parent(names, path=target.display_path, operation="list") as parent:
-            name = names[-1] if names else "."
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if not stat.S_ISDIR(status.st_mode):
-                raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
-            fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            fd = opened_directory(parent, names, path=target.display_path)
         try:
-            with os.scandir(fd) as found:
-                entries = sorted(
-                    (_entry(entry) for entry in found if not is_staged_name(entry.name)), key=lambda entry: entry.name
-                )
+            return listing_of(fd, limit=limit)
         finally:
             os.close(fd)
-        return Listing(entries=tuple(entries[:limit]), is_complete=len(entries) <= limit)
-
-
-def _entry(entry: "os.DirEntry[str]") -> Entry:
-    name = os.fsencode(entry.name).decode("utf-8", "replace")
-    addressable = name == entry.name
-    try:
-        status = entry.stat()
-    except OSError:  # a link to nothing or in a loop, or removed while the directory was listed
-        return Entry(name, FileKind.OTHER, addressable=addressable)
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
-    # The size of what a link leads to is told by a stat of that, if it is inside the root.
-    size = status.st_size if kind is FileKind.FILE and not entry.is_symlink() else None
-    return Entry(name, kind, size_bytes=size, addressable=addressable)

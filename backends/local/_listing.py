@@ -1,0 +1,189 @@
+"""The names in an open directory: one by one with what they lead to, or all at once by their kinds."""
+
+import errno
+import os
+import stat
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
+from itertools import islice
+from typing import Final
+
+from backends._workers import WorkerCall
+from backends.local._descent import Descent
+from backends.local._errors import refusal_of_one
+from backends.local._tree import Names, is_text
+from fs_core.errors import FsError, NotDirectory, Reason
+from fs_core.paths import is_staged_name
+from fs_core.types import Entry, FileKind, Level, Listing, Target
+
+__all__ = ["KINDS", "levels", "listing_of", "opened_directory"]
+
+KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
+_READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STAGED_BEGINNING: Final = ".seamfs-"
+_NAMES_AT_ONCE: Final = 10_000
+"""After so many names of one directory a cancellation is looked for."""
+
+
+def opened_directory(parent: int, names: Names, *, path: str) -> int:
+    """Open the last of `names`, which is in the directory `parent`, for reading its names; nothing else than one.
+
+    Raises:
+        NotDirectory: something else, a link too, stands there.
+    """
+    try:
+        return os.open(names[-1] if names else ".", _READ, dir_fd=parent)
+    except OSError as error:
+        if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+            raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=path, operation="list") from error
+        raise
+
+
+def listing_of(fd: int, *, limit: int) -> Listing:
+    """Return the first entries of a directory; of links it is told what they lead to."""
+    with os.scandir(fd) as found:
+        first = nsmallest(limit + 1, (each for each in found if not is_staged_name(each.name)), key=_name)
+        entries = sorted((_entry(each) for each in first[:limit]), key=_name)
+    return Listing(entries=tuple(entries), is_complete=len(first) <= limit)
+
+
+def levels(
+    descent: Descent,
+    directories: Sequence[tuple[Target, Names]],
+    *,
+    entries_max: int,
+    with_sizes: bool,
+    call: WorkerCall,
+) -> list[Level | FsError]:
+    """Return the names of each directory by their kinds, or why they cannot be told.
+
+    Raises:
+        Unavailable: none can be told.
+    """
+    found: list[Level | FsError] = []
+    for target, names in directories:
+        call.check()
+        path = target.display_path
+        try:
+            fd = opened_directory(descent.enter(names[:-1], path=path), names, path=path)
+            try:
+                found.append(_level(fd, entries_max=entries_max, with_sizes=with_sizes, call=call))
+            finally:
+                os.close(fd)
+        except (OSError, FsError) as error:
+            found.append(refusal_of_one(error, path=path, operation="list"))
+    return found
+
+
+class _Names:
+    """Names of a directory by their kinds, as the kernel tells them without a look at each."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.directories: list[str] = []
+        self.others: list[os.DirEntry[str]] = []
+        self.is_complete = True
+
+    @property
+    def count(self) -> int:
+        return len(self.files) + len(self.directories) + len(self.others)
+
+    def take(self, entries: Iterable["os.DirEntry[str]"]) -> int:
+        """Add entries and return how many there were."""
+        before = self.count
+        files, directories, others = self.files, self.directories, self.others
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                directories.append(entry.name)
+            else:
+                others.append(entry)
+        return self.count - before
+
+    def settle(self, names_max: int) -> None:
+        """Sort, leave staged files out, and keep the first names."""
+        self.files = _without_staged(sorted(self.files))
+        self.directories = _without_staged(sorted(self.directories))
+        if self.others:
+            self.others = sorted((each for each in self.others if not is_staged_name(each.name)), key=_name)
+        if self.count <= names_max:
+            return
+        self.is_complete = False
+        names = sorted([*self.files, *self.directories, *(each.name for each in self.others)])
+        end = names[names_max]
+        self.files = self.files[: bisect_left(self.files, end)]
+        self.directories = self.directories[: bisect_left(self.directories, end)]
+        self.others = self.others[: bisect_left(self.others, end, key=_name)]
+
+
+def _level(fd: int, *, entries_max: int, with_sizes: bool, call: WorkerCall) -> Level:
+    names = _Names()
+    with os.scandir(fd) as found:
+        while names.take(islice(found, _NAMES_AT_ONCE)) == _NAMES_AT_ONCE:
+            call.check()
+            if names.count > 2 * entries_max:
+                names.settle(entries_max)
+        names.settle(entries_max)
+        others = [_other(each) for each in names.others]
+    files, odd_files = _addressable(names.files)
+    directories, odd_directories = _addressable(names.directories)
+    others += [Entry(_shown(name), FileKind.FILE, addressable=False) for name in odd_files]
+    others += [Entry(_shown(name), FileKind.DIRECTORY, addressable=False) for name in odd_directories]
+    return Level(
+        files=files,
+        directories=directories,
+        others=sorted(others, key=_name),
+        sizes=[_size_bytes(fd, name, call) for name in files] if with_sizes else None,
+        is_complete=names.is_complete,
+    )
+
+
+def _without_staged(names: list[str]) -> list[str]:
+    """Return sorted names without those of staged files, which stand together."""
+    first = bisect_left(names, _STAGED_BEGINNING)
+    if first == len(names) or not names[first].startswith(_STAGED_BEGINNING):
+        return names
+    return [name for name in names if not is_staged_name(name)]
+
+
+def _addressable(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return the names that are text, and those that are not."""
+    if "".join(names).isascii():
+        return names, []
+    return [name for name in names if is_text(name)], [name for name in names if not is_text(name)]
+
+
+def _shown(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _size_bytes(fd: int, name: str, call: WorkerCall) -> int | None:
+    call.check()
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False).st_size
+    except OSError:  # removed meanwhile
+        return None
+
+
+def _other(entry: "os.DirEntry[str]") -> Entry:
+    name = _shown(entry.name)
+    return Entry(name, FileKind.OTHER, addressable=name == entry.name, is_link=entry.is_symlink())
+
+
+def _entry(entry: "os.DirEntry[str]") -> Entry:
+    name = _shown(entry.name)
+    addressable, is_link = name == entry.name, entry.is_symlink()
+    try:
+        status = entry.stat()
+    except OSError:  # a link to nothing or in a loop, or removed while the directory was listed
+        return Entry(name, FileKind.OTHER, addressable=addressable, is_link=is_link)
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
+    # The size of what a link leads to is told by a stat of that, if it is inside the root.
+    size = status.st_size if kind is FileKind.FILE and not is_link else None
+    return Entry(name, kind, size_bytes=size, addressable=addressable, is_link=is_link)
+
+
+def _name(entry: "Entry | os.DirEntry[str]") -> str:
+    return entry.name
