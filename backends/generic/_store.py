@@ -116,7 +116,7 @@ class FsspecStore:
             kind = self._dialect.kind(info)
             size_bytes = _size(info) if kind is FileKind.FILE else None
             is_addressable = _is_plain(name) and self._can_express((*names, name))
-            entries.setdefault(name, Entry(name, kind, size_bytes, addressable=is_addressable))
+            entries.setdefault(name, Entry(name, kind, size_bytes, addressable=is_addressable, is_link=_is_link(info)))
         return [entries[name] for name in sorted(entries)]
 
     def _listed(self, names: tuple[str, ...]) -> Iterable[Mapping[str, object]]:
@@ -254,6 +254,11 @@ def _read_fully(file: RawFile, size_bytes: int, attempt: Attempt) -> bytes:
 def _size(info: Mapping[str, object]) -> int | None:
     size = info.get("size")
     return int(size) if isinstance(size, int | float) and size >= 0 else None
+
+
+def _is_link(info: Mapping[str, object]) -> bool:
+    """Whether a link is told of: by its type, or beside that of what it leads to."""
+    return info.get("type") == "link" or info.get("islink") is True
 
 
 def _is_plain(name: str) -> bool:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -12,10 +12,9 @@ import paramiko
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
 from backends.sftp._content import Content
-from backends.sftp._spans import SpanRead, Spans
 from backends.sftp._versions import ServerClock
 
-__all__ = ["WINDOW_REQUESTS_MAX", "SftpClient"]
+__all__ = ["LIST_RATE_MIN_NAMES_PER_S", "WINDOW_REQUESTS_MAX", "SftpClient"]
 
 WINDOW_REQUESTS_MAX: Final = 64
 """Requests of one stream that are outstanding or whose answers wait for an earlier one (as OpenSSH's `sftp` does)."""
@@ -30,8 +29,7 @@ _CHANNEL_PACKET_BYTES: Final = 32 * 1024
 _SEND_BYTES: Final = 32 * 1024
 """What OpenSSH takes in one SSH packet."""
 _READDIR_AHEAD: Final = 4
-_READ_RATE_MIN_BYTES_PER_S: Final = 64 * 1024
-_LIST_RATE_MIN_NAMES_PER_S: Final = 100
+LIST_RATE_MIN_NAMES_PER_S: Final = 100
 """A server may be slow, but one that answers every request in time with next to nothing would never be done."""
 
 
@@ -129,6 +127,11 @@ class SftpClient:
         return self._is_broken
 
     @property
+    def read_bytes_max(self) -> int:
+        """Return how much the server sends in answer to one request."""
+        return self._read_bytes_max
+
+    @property
     def has_posix_rename(self) -> bool:
         """Whether a file can be replaced atomically."""
         return "posix-rename@openssh.com" in self.extensions
@@ -177,58 +180,15 @@ class SftpClient:
             waiting.extend(self._send(islice(source, 1)))
             yield reply
 
-    def close_later(self, handle: bytes) -> None:
-        """Close a handle whose fate does not matter, without waiting for the answer."""
-        self._ignored.update(self._send([wire.close(handle)]))
+    def close_later(self, *handles: bytes) -> None:
+        """Close handles whose fate does not matter, without waiting for the answers."""
+        self._ignored.update(self._send(map(wire.close, handles)))
 
-    def read_span(
-        self,
-        handle: bytes,
-        start: int,
-        end: int,
-        *,
-        accept: Callable[[wire.Attributes], bool],
-        sink: Callable[[memoryview], object],
-        path: str,
-    ) -> SpanRead:
-        """Feed bytes `start` to `end` of an open file to `sink`, in order, in one flight if they fit the window.
-
-        The attributes of the open file come first; if `accept` declines them, nothing is fed. Fewer bytes than asked
-        for are fed only if the file ends before; a short answer in the middle is continued.
-        """
-        spans = Spans(handle, range(start, end, self._read_bytes_max), end)
-        replies = self.stream(chain([wire.fstat(handle)], spans.requests(), [wire.fstat(handle), wire.lstat(path)]))
-        before = wire.attributes_of(next(replies))
-        spans.is_open = accept(before)
-        started_s, fed = time.monotonic(), 0
-        rest: list[wire.Reply] = []
-        for reply in replies:
-            span = spans.answered()
-            if span is None:
-                rest.append(reply)
-            elif spans.is_open:
-                at, size = span
-                got = self._feed(handle, at, size, reply, sink)
-                fed += got
-                spans.is_open = got == size
-                self._require_pace(started_s, fed, _READ_RATE_MIN_BYTES_PER_S)
-        after, by_path = rest
-        there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
-        return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=fed)
-
-    def _feed(self, handle: bytes, at: int, size: int, reply: wire.Reply, sink: Callable[[memoryview], object]) -> int:
-        """Feed one span, continued until it is whole or the file ends."""
-        started_s, got = time.monotonic(), 0
-        data = wire.data_of(reply)
-        while data:
-            sink(data)
-            got += len(data)
-            if got >= size:
-                break
-            self._require_pace(started_s, got, _READ_RATE_MIN_BYTES_PER_S)
-            (reply,) = self.exchange(wire.read(handle, at + got, size - got))
-            data = wire.data_of(reply)
-        return got
+    def require_pace(self, started_s: float, done: int, rate_min_per_s: int) -> None:
+        """Raise `ServerSilent` when a stream of answers is far behind the slowest that makes sense."""
+        if time.monotonic() - started_s > self.request_timeout_s + done / rate_min_per_s:
+            self._is_broken = True
+            raise ServerSilent("the server answers too slowly to be waited for")
 
     def upload(self, handle: bytes, content: Content, *, then: tuple[wire.Request, ...]) -> list[wire.Reply]:
         """Write `content` and send `then` behind it; return the replies of `then`.
@@ -269,7 +229,7 @@ class SftpClient:
                     told += len(found)
                     yield from found
                 count += told
-                self._require_pace(started_s, count, _LIST_RATE_MIN_NAMES_PER_S)
+                self.require_pace(started_s, count, LIST_RATE_MIN_NAMES_PER_S)
                 if not told and not is_at_end:
                     raise wire.StatusError(wire.StatusCode.FAILURE, "the server lists a directory without an end")
         finally:
@@ -350,12 +310,6 @@ class SftpClient:
             if not sent:
                 raise EOFError("the channel is closed")
             at += sent
-
-    def _require_pace(self, started_s: float, done: int, rate_min_per_s: int) -> None:
-        """Give up a stream of answers that is far behind the slowest that makes sense."""
-        if time.monotonic() - started_s > self.request_timeout_s + done / rate_min_per_s:
-            self._is_broken = True
-            raise ServerSilent("the server answers too slowly to be waited for")
 
     def _silent(self) -> ServerSilent:
         self._is_broken = True

@@ -20,7 +20,7 @@ from fs_core.errors import (
     Unsupported,
 )
 
-__all__ = ["Fenced", "store_errors"]
+__all__ = ["Fenced", "refusal_of_one", "store_errors"]
 
 
 _MISSING: Final[dict[Operation, Reason]] = {
@@ -52,6 +52,19 @@ def store_errors(path: str, operation: Operation, *, call: WorkerCall) -> Genera
     except Fenced as error:
         reason = "another client took this write for dead and removed it; nothing was written; try again"
         raise Unavailable(reason, path=path, operation=operation, retryable=True) from error
+
+
+def refusal_of_one(error: StatusError, path: str, operation: Operation) -> FsError:
+    """Return why one of several files is refused.
+
+    Raises:
+        Unavailable: it concerns them all.
+    """
+    refusal = _from_status(error, path, operation)
+    if isinstance(refusal, Unavailable):
+        raise refusal from error
+    refusal.__cause__ = error
+    return refusal
 
 
 def _from_status(error: StatusError, path: str, operation: Operation) -> FsError:  # noqa: PLR0911 - one per code

@@ -1,56 +1,211 @@
-"""Listing a directory in bounded memory."""
+"""Listing directories, several at once, in bounded memory and few round trips."""
 
-import heapq
-from collections.abc import Iterator
-from contextlib import closing
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from typing import Final
 
 from backends.sftp import _wire as wire
-from backends.sftp._client import SftpClient
-from backends.sftp._resolve import Confinement, Names, absolute, observe
-from fs_core.errors import NotDirectory, NotFound, Reason
+from backends.sftp._client import LIST_RATE_MIN_NAMES_PER_S, WINDOW_REQUESTS_MAX, SftpClient
+from backends.sftp._errors import refusal_of_one
+from backends.sftp._pace import Pace
+from backends.sftp._resolve import NAME_BYTES_MAX, Confinement, placed
+from backends.sftp._wire import StatusCode, StatusError
+from fs_core.errors import FsError, NotDirectory, NotFound, Reason
 from fs_core.paths import is_staged_name
-from fs_core.types import Entry, FileKind, Listing
+from fs_core.types import Entry, FileKind, Level, Listing, Target
 
-__all__ = ["list_directory"]
+__all__ = ["DIRECTORIES_AT_ONCE_MAX", "list_directory", "list_levels"]
+
+DIRECTORIES_AT_ONCE_MAX: Final = 20
+"""So many are opened and looked up again in one window of requests."""
 
 _ENTRIES_READ_MAX: Final = 1_000_000
 """A directory with more names is listed in part: a hostile server could go on for ever."""
+_PAGES_FIRST: Final = 2
+"""The only page of a small directory (OpenSSH puts 100 names on one) and the end."""
+_SURPLUS_MAX: Final = 4_096
 
 
-def list_directory(client: SftpClient, names: Names, *, root: Confinement, shown: str, limit: int) -> Listing:
+def list_directory(client: SftpClient, target: Target, *, root: Confinement, limit: int) -> Listing:
     """Return the first `limit` entries by name, staged files left out. A link is shown as what it leads to."""
-    path = absolute(names)
-    attributes, _ = observe(client, path, root=root, shown=shown, operation="list")
-    if attributes is None:
-        raise NotFound(Reason.NO_SUCH_DIRECTORY, path=shown, operation="list")
-    if attributes.kind is not FileKind.DIRECTORY:
-        raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=shown, operation="list")
-    with closing(client.read_directory(path)) as found:
-        bounded = islice(found, _ENTRIES_READ_MAX)
-        first = heapq.nsmallest(limit + 1, _visible(bounded), key=lambda named: named[0])
-        is_complete = len(first) <= limit and next(found, None) is None
-    return Listing(tuple(_entries(client, path, first[:limit])), is_complete=is_complete)
+    (found,) = _read_names(client, [target], root=root, limit=limit)
+    if found.refusal is not None:
+        raise found.refusal
+    entries = _followed(client, target.key, found.entries())
+    return Listing(tuple(entries), is_complete=found.is_complete)
 
 
-def _visible(found: Iterator[wire.NamedAttributes]) -> Iterator[tuple[str, wire.NamedAttributes]]:
-    for entry in found:
-        name = entry.name.decode("utf-8", "backslashreplace")
-        if not is_staged_name(name):
-            yield name, entry
+def list_levels(
+    client: SftpClient, targets: Sequence[Target], *, root: Confinement, entries_max: int
+) -> list[Level | FsError]:
+    """Return the names in each directory or why it is refused; two round trips for every 20 small ones.
+
+    Raises:
+        Unavailable: the server has lost its store.
+    """
+    levels: list[Level | FsError] = []
+    for start in range(0, len(targets), DIRECTORIES_AT_ONCE_MAX):
+        some = targets[start : start + DIRECTORIES_AT_ONCE_MAX]
+        levels.extend(found.level() for found in _read_names(client, some, root=root, limit=entries_max))
+    return levels
 
 
-def _entries(client: SftpClient, path: str, named: list[tuple[str, wire.NamedAttributes]]) -> Iterator[Entry]:
-    """Yield entries, with what links lead to asked for in one flight."""
-    links = [name for name, entry in named if entry.attributes.is_link]
+class _Directory:
+    """One directory on its way: what is known of it, and the first `limit` of its names by order."""
+
+    def __init__(self, target: Target, limit: int) -> None:
+        self.target = target
+        self.handle: bytes | None = None
+        self.refusal: FsError | None = None
+        self.is_complete = False
+        self._limit = limit
+        self._count = 0
+        self._entries: dict[str, Entry] = {}
+        self._is_cut = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there may be names that have not been asked for."""
+        return self.refusal is None and not self.is_complete and self._count < _ENTRIES_READ_MAX
+
+    def open(self, opened: wire.Reply, real: wire.Reply, looked: wire.Reply, *, root: Confinement) -> None:
+        """Take the answers to opening and looking up."""
+        shown = self.target.display_path
+        try:
+            if wire.status_of(opened) is None:
+                self.handle = wire.handle_of(opened)
+            found = placed(looked, real, path=self.target.key, root=root, shown=shown, operation="list")
+            if found is None:
+                self.refusal = NotFound(Reason.NO_SUCH_DIRECTORY, path=shown, operation="list")
+            elif found.kind is not FileKind.DIRECTORY:
+                self.refusal = NotDirectory(Reason.IS_NOT_DIRECTORY, path=shown, operation="list")
+            else:
+                wire.raise_for_status(opened)
+        except StatusError as error:
+            self._refuse(error)
+        except FsError as error:
+            self.refusal = error
+
+    def more(self, pages: int) -> list[wire.Request]:
+        """Return the requests for the next pages."""
+        return [] if self.handle is None else [wire.readdir(self.handle)] * pages
+
+    def take(self, page: wire.Reply) -> int:
+        """Take a page unless the directory is done with; return how many names were on it."""
+        if not self.is_pending:
+            return 0
+        try:
+            return self._take(wire.names_of(page))
+        except StatusError as error:
+            self._refuse(error)
+            return 0
+
+    def refuse_endless(self) -> None:
+        """Give up if there were to be more names."""
+        if self.is_pending:
+            self._refuse(StatusError(StatusCode.FAILURE, "the server lists a directory without an end"))
+
+    def _refuse(self, error: StatusError) -> None:
+        self.refusal = refusal_of_one(error, self.target.display_path, "list")
+
+    def _take(self, page: list[wire.NamedAttributes]) -> int:
+        self.is_complete = not page
+        found = [named for named in page if named.name not in {b"", b".", b".."}]
+        for entry in map(_entry, found):
+            if not is_staged_name(entry.name):
+                self._entries.setdefault(entry.name, entry)
+        if len(self._entries) > 2 * self._limit + _SURPLUS_MAX:
+            self._cut()
+        self._count += len(found)
+        return len(found)
+
+    def _cut(self) -> None:
+        self._is_cut = self._is_cut or len(self._entries) > self._limit
+        self._entries = {name: self._entries[name] for name in sorted(self._entries)[: self._limit]}
+
+    def entries(self) -> list[Entry]:
+        """Return the first entries; all there are if the directory is complete after that."""
+        self._cut()
+        self.is_complete = self.is_complete and not self._is_cut
+        return list(self._entries.values())
+
+    def level(self) -> Level | FsError:
+        """Return them as a walk wants them, links not looked through."""
+        if self.refusal is not None:
+            return self.refusal
+        entries = self.entries()
+        plain = [entry for entry in entries if entry.addressable]
+        files = [entry for entry in plain if entry.kind is FileKind.FILE]
+        return Level(
+            files=[entry.name for entry in files],
+            sizes=[entry.size_bytes for entry in files],
+            directories=[entry.name for entry in plain if entry.kind is FileKind.DIRECTORY],
+            others=[entry for entry in entries if entry.kind is FileKind.OTHER or not entry.addressable],
+            is_complete=self.is_complete,
+        )
+
+
+def _read_names(client: SftpClient, targets: Sequence[Target], *, root: Confinement, limit: int) -> list[_Directory]:
+    """Read directories side by side.
+
+    Each is opened and then looked up again in the same flight, before a name is asked for: one that has become a link
+    since it was listed itself is noticed.
+    """
+    pace = Pace(client, rate_min_per_s=LIST_RATE_MIN_NAMES_PER_S)
+    directories = [_Directory(target, limit) for target in targets]
+    replies = client.exchange(*(request for target in targets for request in _opening(target.key)))
+    try:
+        for at, directory in enumerate(directories):
+            directory.open(*replies[3 * at : 3 * at + 3], root=root)
+        _read_pages(client, directories, pace)
+    finally:
+        if not client.is_broken:
+            client.close_later(*(directory.handle for directory in directories if directory.handle is not None))
+    return directories
+
+
+def _opening(path: str) -> tuple[wire.Request, ...]:
+    return wire.opendir(path), wire.realpath(path), wire.lstat(path)
+
+
+def _read_pages(client: SftpClient, directories: list[_Directory], pace: Pace) -> None:
+    """Read on in all directories until each is at its end; the fewer are left, the more pages of each at once."""
+    pages = _PAGES_FIRST
+    while pending := [directory for directory in directories if directory.is_pending]:
+        replies = client.stream(chain.from_iterable(directory.more(pages) for directory in pending))
+        for directory in pending:
+            told = sum(map(directory.take, islice(replies, pages)))
+            pace.advance(told)
+            if not told and pages > _PAGES_FIRST:
+                directory.refuse_endless()
+        pages = min(2 * pages, max(_PAGES_FIRST + 1, WINDOW_REQUESTS_MAX // len(pending)))
+
+
+def _entry(named: wire.NamedAttributes) -> Entry:
+    """Return an entry; a name that no path can hold is made readable, and cut."""
+    name = named.name[: NAME_BYTES_MAX + 1].decode("utf-8", "backslashreplace")
+    attributes = named.attributes
+    is_plain = len(named.name) <= NAME_BYTES_MAX and "/" not in name and "\0" not in name
+    return Entry(
+        name,
+        attributes.kind,
+        attributes.size_bytes if attributes.kind is FileKind.FILE else None,
+        addressable=is_plain and name.encode() == named.name,
+        is_link=attributes.is_link,
+    )
+
+
+def _followed(client: SftpClient, path: str, entries: list[Entry]) -> list[Entry]:
+    """Return entries with links as what they lead to, asked for in one flight."""
+    links = [entry.name for entry in entries if entry.is_link and entry.addressable]
     looks = [wire.stat_followed(f"{path.rstrip('/')}/{name}") for name in links]
-    followed = dict(zip(links, client.exchange(*looks) if looks else (), strict=True))
-    for name, entry in named:
-        attributes = entry.attributes
-        reply = followed.get(name)
-        if reply is not None and wire.status_of(reply) is None:
-            attributes = wire.attributes_of(reply)
-        is_plain = "/" not in name and "\0" not in name and name.encode() == entry.name
-        size = attributes.size_bytes if attributes.kind is FileKind.FILE else None
-        yield Entry(name, attributes.kind, size, addressable=is_plain)
+    replies = dict(zip(links, client.exchange(*looks) if looks else (), strict=True))
+    return [_as_target(entry, replies.get(entry.name)) for entry in entries]
+
+
+def _as_target(link: Entry, reply: wire.Reply | None) -> Entry:
+    if reply is None or wire.status_of(reply) is not None:
+        return link
+    found = wire.attributes_of(reply)
+    return replace(link, kind=found.kind, size_bytes=found.size_bytes if found.kind is FileKind.FILE else None)

@@ -8,7 +8,7 @@ from backends._workers import WorkerCall
 from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
 from backends.sftp._resolve import Confinement, observe
-from backends.sftp._spans import SpanRead
+from backends.sftp._spans import SpanRead, read_span
 from backends.sftp._versions import version_of
 from fs_core.digest import ContentHasher, content_digest
 from fs_core.errors import NotFound, NotRegularFile, Operation, Reason, StaleVersion
@@ -95,8 +95,8 @@ def _read_handle(
     """Feed bytes of the file that has the attributes `expected`; `None` if it changed meanwhile."""
     handle = wire.handle_of(client.ask(wire.open_file(path, wire.OpenFlag.READ)))
     try:
-        span = client.read_span(
-            handle, start, end, accept=lambda opened: opened.token == expected.token, sink=sink, path=path
+        span = read_span(
+            client, handle, start, end, accept=lambda opened: opened.token == expected.token, sink=sink, path=path
         )
     finally:
         if not client.is_broken:

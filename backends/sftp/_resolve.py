@@ -11,11 +11,22 @@ from fs_core.paths import display
 from fs_core.text import has_lone_surrogate
 from fs_core.types import FileKind
 
-__all__ = ["Confinement", "Names", "absolute", "observe", "refuse_long_names", "resolve_names", "split"]
+__all__ = [
+    "NAME_BYTES_MAX",
+    "Confinement",
+    "Names",
+    "absolute",
+    "attributes_if_any",
+    "observe",
+    "placed",
+    "refuse_long_names",
+    "resolve_names",
+    "split",
+]
 
 _LINKS_MAX: Final = 40
 """As Linux: more links than this on one path are a loop (path_resolution(7))."""
-_NAME_BYTES_MAX: Final = 255
+NAME_BYTES_MAX: Final = 255
 _PATH_BYTES_MAX: Final = 4096
 
 Names = tuple[str, ...]
@@ -57,7 +68,7 @@ def absolute(names: Names) -> str:
 
 def refuse_long_names(names: Names, *, shown: str) -> None:
     """Raise `InvalidPath` for a name or path that no usual server can hold."""
-    if any(len(name.encode("utf-8", "surrogateescape")) > _NAME_BYTES_MAX for name in names):
+    if any(len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES_MAX for name in names):
         reason = Reason.NAME_TOO_LONG
     elif len(absolute(names).encode("utf-8", "surrogateescape")) >= _PATH_BYTES_MAX:
         reason = "the path is too long for the file system"
@@ -98,7 +109,7 @@ def _advance(client: SftpClient, walk: _Walk, *, shown: str) -> Names | _Walk:
         plain = rest[: rest.index("..")] if ".." in rest else rest
         looks = [wire.lstat(absolute(real + plain[: count + 1])) for count in range(len(plain))]
         for index, reply in enumerate(client.exchange(*looks)):
-            attributes = _attributes_if_any(reply)
+            attributes = attributes_if_any(reply)
             after = rest[index + 1 :]
             if attributes is None:
                 return real + rest[: index + 1] + _collapse(after, shown=shown)
@@ -136,7 +147,8 @@ def _follow(client: SftpClient, walk: _Walk, *, shown: str) -> _Walk:
     return _Walk(real=base, rest=named + walk.rest[1:])
 
 
-def _attributes_if_any(reply: wire.Reply) -> wire.Attributes | None:
+def attributes_if_any(reply: wire.Reply) -> wire.Attributes | None:
+    """Return what LSTAT or STAT told, or `None` if nothing is there."""
     status = wire.status_of(reply)
     if status is not None and status.code == StatusCode.NO_SUCH_FILE:
         return None
@@ -161,9 +173,21 @@ def observe(
         Unavailable: it now leads elsewhere below the root.
     """
     *before, real, looked = client.exchange(*first, wire.realpath(path), wire.lstat(path))
-    attributes = _attributes_if_any(looked)
+    return placed(looked, real, path=path, root=root, shown=shown, operation=operation), before
+
+
+def placed(
+    looked: wire.Reply, real: wire.Reply, *, path: str, root: Confinement, shown: str, operation: Operation
+) -> wire.Attributes | None:
+    """Return what LSTAT told of a resolved path, or `None`, if by REALPATH it still is where it was.
+
+    Raises:
+        SandboxDenied, Unavailable: as `observe`.
+        StatusError: the server could not tell.
+    """
+    attributes = attributes_if_any(looked)
     if attributes is None or attributes.is_link:
-        return attributes, before
+        return attributes
     name = wire.name_of(real)
     if name != path:
         if not root.holds(split(name)):
@@ -171,4 +195,4 @@ def observe(
             raise SandboxDenied(reason, path=shown, operation=operation)
         reason = "a directory on this path has just become a link; try again"
         raise Unavailable(reason, path=shown, operation=operation, retryable=True)
-    return attributes, before
+    return attributes
