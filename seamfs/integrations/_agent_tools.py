@@ -14,7 +14,7 @@ from fs_core.session import FileSession
 from seamfs.config import Settings
 from seamfs.integrations._home import Home
 from seamfs.workspace import Workspace, open_workspace
-from tool_runtime import JsonObject, ToolCall, ToolResult, ToolSchema
+from tool_runtime import JsonObject, ScopeId, ToolCall, ToolResult, ToolSchema
 from tool_runtime.call_queue import CallQueue
 
 __all__ = ["AgentTools", "open_agent_tools", "parameters_of"]
@@ -29,16 +29,25 @@ class AgentTools:
     turn: a framework may start all calls of a turn at once.
 
     Attributes:
-        workspace: Whose tools they are: all that its runtime has at the time of a call.
+        workspace: Whose tools they are.
         session: For whom they act.
+        scope: Where tools are seen from, whichever there are at the time of a call; None is the global scope.
     """
 
-    def __init__(self, workspace: Workspace, *, session: FileSession | None = None, home: Home | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        session: FileSession | None = None,
+        scope: ScopeId | None = None,
+        home: Home | None = None,
+    ) -> None:
         """Take the tools of a workspace that was opened on the running event loop.
 
         Args:
             workspace: Stays its opener's.
             session: By default a new one, which shares nothing with others.
+            scope: See the attribute.
             home: See `open_agent_tools`, which makes one.
 
         Raises:
@@ -46,17 +55,22 @@ class AgentTools:
         """
         self.workspace = workspace
         self.session = workspace.session() if session is None else session
+        self.scope = scope
         self._home = Home() if home is None else home
-        self._queue = CallQueue(workspace.tools, owner=self.session)
+        self._queue = CallQueue(workspace.tools, owner=self.session, scope=scope)
         self._call_ids = count(1)
 
-    def for_session(self, session: FileSession | None = None) -> "AgentTools":
-        """Return the same tools for another session, by default a new one."""
-        return AgentTools(self.workspace, session=session, home=self._home)
+    def for_new_session(self) -> "AgentTools":
+        """Return the same tools for a session that has read nothing."""
+        return AgentTools(self.workspace, scope=self.scope, home=self._home)
+
+    def in_scope(self, scope: ScopeId) -> "AgentTools":
+        """Return the tools that another scope sees, for the same session."""
+        return AgentTools(self.workspace, session=self.session, scope=scope, home=self._home)
 
     def schemas(self) -> list[ToolSchema]:
         """Return what a model is told of the tools, sorted by name."""
-        return self.workspace.tools.schemas()
+        return self.workspace.tools.schemas(self.scope)
 
     async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
         """Run one tool; whatever goes wrong with it is in the result.
@@ -76,11 +90,11 @@ class AgentTools:
 
     async def run_turn(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Run all calls of one turn by the schedule of the runtime and return their results in the same order."""
-        return await self.run(partial(self.workspace.tools.run_turn, calls, owner=self.session))
+        return await self.run(partial(self._run_turn, calls))
 
     def run_turn_sync(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Do the same while this thread waits; see `call_sync`."""
-        return self.run_sync(partial(self.workspace.tools.run_turn, calls, owner=self.session))
+        return self.run_sync(partial(self._run_turn, calls))
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run something else on the event loop of the workspace."""
@@ -89,6 +103,9 @@ class AgentTools:
     def run_sync(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do the same while this thread waits; see `call_sync`."""
         return self._home.run_sync(work)
+
+    async def _run_turn(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        return await self.workspace.tools.run_turn(calls, scope=self.scope, owner=self.session)
 
     def _numbered(self, name: str, arguments: Mapping[str, JsonValue]) -> ToolCall:
         return ToolCall(name, arguments, id=str(next(self._call_ids)))

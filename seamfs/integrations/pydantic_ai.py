@@ -64,7 +64,7 @@ class WorkspaceToolset(AbstractToolset[object]):
         del ctx
         if not self._owner_per_run:
             return self
-        return WorkspaceToolset(self._tools.for_session(), owner_per_run=False, id=self._id)
+        return WorkspaceToolset(self._tools.for_new_session(), owner_per_run=False, id=self._id)
 
     async def get_tools(self, ctx: RunContext[object]) -> dict[str, ToolsetTool[object]]:
         """Return the tools that there are now."""
