@@ -79,19 +79,16 @@ def levels(
 class _Names:
     """Names of a directory by their kinds, as the kernel tells them without a look at each."""
 
+    __slots__ = ("directories", "files", "is_complete", "others")
+
     def __init__(self) -> None:
         self.files: list[str] = []
         self.directories: list[str] = []
         self.others: list[os.DirEntry[str]] = []
         self.is_complete = True
 
-    @property
-    def count(self) -> int:
-        return len(self.files) + len(self.directories) + len(self.others)
-
     def take(self, entries: Iterable["os.DirEntry[str]"]) -> int:
-        """Add entries and return how many there were."""
-        before = self.count
+        """Add entries and return how many are there now."""
         files, directories, others = self.files, self.directories, self.others
         for entry in entries:
             if entry.is_file(follow_symlinks=False):
@@ -100,59 +97,56 @@ class _Names:
                 directories.append(entry.name)
             else:
                 others.append(entry)
-        return self.count - before
+        return len(files) + len(directories) + len(others)
 
-    def settle(self, names_max: int) -> None:
-        """Sort, leave staged files out, and keep the first names."""
-        self.files = _without_staged(sorted(self.files))
-        self.directories = _without_staged(sorted(self.directories))
-        if self.others:
-            self.others = sorted((each for each in self.others if not is_staged_name(each.name)), key=_name)
-        if self.count <= names_max:
-            return
+    def settle(self, names_max: int) -> int:
+        """Sort, leave staged files out, keep the first names, and return how many are left."""
+        self.files.sort()
+        self.directories.sort()
+        self.others = sorted((each for each in self.others if not is_staged_name(each.name)), key=_name)
+        _drop_staged(self.files)
+        _drop_staged(self.directories)
+        if len(self.files) + len(self.directories) + len(self.others) > names_max:
+            self._cut(names_max)
+        return len(self.files) + len(self.directories) + len(self.others)
+
+    def _cut(self, names_max: int) -> None:
         self.is_complete = False
-        names = sorted([*self.files, *self.directories, *(each.name for each in self.others)])
-        end = names[names_max]
-        self.files = self.files[: bisect_left(self.files, end)]
-        self.directories = self.directories[: bisect_left(self.directories, end)]
-        self.others = self.others[: bisect_left(self.others, end, key=_name)]
+        end = sorted([*self.files, *self.directories, *(each.name for each in self.others)])[names_max]
+        del self.files[bisect_left(self.files, end) :]
+        del self.directories[bisect_left(self.directories, end) :]
+        del self.others[bisect_left(self.others, end, key=_name) :]
 
 
 def _level(fd: int, *, entries_max: int, with_sizes: bool, call: WorkerCall) -> Level:
     names = _Names()
     with os.scandir(fd) as found:
-        while names.take(islice(found, _NAMES_AT_ONCE)) == _NAMES_AT_ONCE:
+        before = 0
+        while (count := names.take(islice(found, _NAMES_AT_ONCE))) == before + _NAMES_AT_ONCE:
             call.check()
-            if names.count > 2 * entries_max:
-                names.settle(entries_max)
+            before = names.settle(entries_max) if count > 2 * entries_max else count
         names.settle(entries_max)
         others = [_other(each) for each in names.others]
-    files, odd_files = _addressable(names.files)
-    directories, odd_directories = _addressable(names.directories)
-    others += [Entry(_shown(name), FileKind.FILE, addressable=False) for name in odd_files]
-    others += [Entry(_shown(name), FileKind.DIRECTORY, addressable=False) for name in odd_directories]
-    return Level(
-        files=files,
-        directories=directories,
-        others=sorted(others, key=_name),
-        sizes=[_size_bytes(fd, name, call) for name in files] if with_sizes else None,
-        is_complete=names.is_complete,
-    )
+    files, directories = names.files, names.directories
+    if not ("".join(files).isascii() and "".join(directories).isascii()):
+        files, odd = _addressable(files, FileKind.FILE)
+        directories, more = _addressable(directories, FileKind.DIRECTORY)
+        others = sorted([*others, *odd, *more], key=_name)
+    sizes = [_size_bytes(fd, name, call) for name in files] if with_sizes else None
+    return Level(files, directories, others, sizes, names.is_complete)
 
 
-def _without_staged(names: list[str]) -> list[str]:
-    """Return sorted names without those of staged files, which stand together."""
+def _drop_staged(names: list[str]) -> None:
+    """Remove the names of staged files, which stand together, from sorted ones."""
     first = bisect_left(names, _STAGED_BEGINNING)
-    if first == len(names) or not names[first].startswith(_STAGED_BEGINNING):
-        return names
-    return [name for name in names if not is_staged_name(name)]
+    if first < len(names) and names[first].startswith(_STAGED_BEGINNING):
+        names[first:] = [name for name in names[first:] if not is_staged_name(name)]
 
 
-def _addressable(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the names that are text, and those that are not."""
-    if "".join(names).isascii():
-        return names, []
-    return [name for name in names if is_text(name)], [name for name in names if not is_text(name)]
+def _addressable(names: list[str], kind: FileKind) -> tuple[list[str], list[Entry]]:
+    """Return the names that are text, and entries for those that are not."""
+    odd = [Entry(_shown(name), kind, addressable=False) for name in names if not is_text(name)]
+    return [name for name in names if is_text(name)] if odd else names, odd
 
 
 def _shown(name: str) -> str:

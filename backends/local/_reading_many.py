@@ -3,19 +3,19 @@
 import os
 import stat
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from backends._workers import WorkerCall
 from backends.local._descent import Descent
 from backends.local._errors import refusal_of_one
 from backends.local._reading import read_whole
-from backends.local._tree import Names, open_regular, opened_regular, regular_or_refuse
+from backends.local._tree import open_regular, opened_regular, regular_or_refuse
 from backends.local._version import content_identity
-from fs_core.errors import FsError, NotRegularFile, Reason, StaleVersion
+from fs_core.errors import FsError, Reason, StaleVersion
 from fs_core.protocol import FileSink, too_large
 from fs_core.types import Target
 
-__all__ = ["read_files"]
+__all__ = ["Located", "read_files"]
 
 _AT_ONCE_BYTES: Final = 1 << 20
 """Up to this size a file is read in one step, which a cancellation waits for."""
@@ -24,13 +24,16 @@ _ATTEMPTS: Final = 3
 """A file that somebody writes to all the time, such as a log, is hardly ever seen to change three times in a row."""
 
 
+class Located(NamedTuple):
+    """A file to be read, and where it is below the root. The root itself has no name."""
+
+    target: Target
+    directory: str
+    name: str
+
+
 def read_files(
-    descent: Descent,
-    files: Sequence[tuple[Target, Names]],
-    sink: FileSink,
-    *,
-    size_bytes_max: int,
-    call: WorkerCall,
+    descent: Descent, files: Sequence[Located], sink: FileSink, *, size_bytes_max: int, call: WorkerCall
 ) -> list[FsError | None]:
     """Feed files to `sink`, those of a directory together; return what kept each from it.
 
@@ -38,17 +41,17 @@ def read_files(
         Unavailable: none can be read.
     """
     refusals: list[FsError | None] = [None] * len(files)
-    for index in sorted(range(len(files)), key=lambda index: files[index][1][:-1]):
+    parent, entered = 0, None
+    for index in sorted(range(len(files)), key=lambda index: files[index].directory):
         call.check()
-        target, names = files[index]
-        path = target.display_path
+        target, directory, name = files[index]
         try:
-            if not names:
-                raise NotRegularFile(Reason.IS_DIRECTORY, path=path, operation="read")
-            parent = descent.enter(names[:-1], path=path)
-            content = _content(parent, names[-1], target, size_bytes_max=size_bytes_max, call=call)
+            if directory != entered:
+                names = tuple(directory.split("/")) if directory else ()
+                parent, entered = descent.enter(names, path=target.display_path), directory
+            content = _content(parent, name, target, size_bytes_max=size_bytes_max, call=call)
         except (OSError, FsError) as error:
-            refusals[index] = refusal_of_one(error, path=path, operation="read")
+            refusals[index] = refusal_of_one(error, path=target.display_path, operation="read")
         else:
             sink(index, content)
     return refusals
@@ -62,34 +65,30 @@ def _content(parent: int, name: str, target: Target, *, size_bytes_max: int, cal
         TooLarge: it has more than `size_bytes_max`.
     """
     for _ in range(_ATTEMPTS):
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode):
-            regular_or_refuse(status, path=target.display_path, operation="read")
-        if status.st_size > size_bytes_max:
-            raise too_large(target, status.st_size, size_bytes_max)
-        if 0 < status.st_size <= _AT_ONCE_BYTES:
-            content = _short(parent, name, target, status)
-        else:
-            content = _long(parent, name, target, size_bytes_max=size_bytes_max, call=call)
-        if content is not None:
+        before = os.stat(name or ".", dir_fd=parent, follow_symlinks=False)
+        size = before.st_size
+        if not stat.S_ISREG(before.st_mode):
+            regular_or_refuse(before, path=target.display_path, operation="read")
+        if size > size_bytes_max:
+            raise too_large(target, size, size_bytes_max)
+        if not 0 < size <= _AT_ONCE_BYTES:
+            content = _long_content(parent, name, target, size_bytes_max=size_bytes_max, call=call)
+            if content is not None:
+                return content
+            continue
+        fd = open_regular(parent, name, path=target.display_path, operation="read")
+        try:
+            content = os.read(fd, size)
+            after = os.fstat(fd)
+        finally:
+            os.close(fd)
+        # What has the same inode, size and time is the regular file that was looked at before.
+        if len(content) == size and content_identity(after) == content_identity(before):
             return content
     raise StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)
 
 
-def _short(parent: int, name: str, target: Target, before: os.stat_result) -> bytes | None:
-    """Return a content in one read, or nothing if it changed meanwhile."""
-    fd = open_regular(parent, name, path=target.display_path, operation="read")
-    try:
-        content = os.read(fd, before.st_size)
-        after = os.fstat(fd)
-    finally:
-        os.close(fd)
-    # What has the same inode, size and time is the regular file that was looked at before.
-    is_same = len(content) == before.st_size and content_identity(after) == content_identity(before)
-    return content if is_same else None
-
-
-def _long(parent: int, name: str, target: Target, *, size_bytes_max: int, call: WorkerCall) -> bytes | None:
+def _long_content(parent: int, name: str, target: Target, *, size_bytes_max: int, call: WorkerCall) -> bytes | None:
     """Return a content piece by piece, also of a file that tells no size, or nothing if it changed meanwhile."""
     with opened_regular(parent, name, path=target.display_path, operation="read") as opened:
         try:

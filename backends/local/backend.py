@@ -14,7 +14,7 @@ from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
 from backends.local._reading import read_part, read_whole, scan
-from backends.local._reading_many import read_files
+from backends.local._reading_many import Located, read_files
 from backends.local._tree import Names, Opened, Tree, opened_regular
 from backends.local._version import version_of
 from backends.options import LocalOptions
@@ -177,8 +177,8 @@ class LocalBackend(Backend):
         """Feed several files in one thread hop, those of a directory together."""
 
         def work(descent: Descent, call: WorkerCall) -> Sequence[FsError | None]:
-            named = [(target, self._names(target)) for target in files]
-            return read_files(descent, named, sink, size_bytes_max=size_bytes_max, call=call)
+            located = [self._located(target) for target in files]
+            return read_files(descent, located, sink, size_bytes_max=size_bytes_max, call=call)
 
         return await self._run_descending(files, "read", work)
 
@@ -266,8 +266,15 @@ class LocalBackend(Backend):
             return ()
         below = target.key.removeprefix(self._below)
         if below == target.key:
-            raise ValueError(f"no target of this workspace: {target.key}")
+            raise _foreign(target)
         return tuple(below.split("/"))
+
+    def _located(self, target: Target) -> Located:
+        below = "" if target.key == self._root.url else target.key.removeprefix(self._below)
+        if below == target.key:
+            raise _foreign(target)
+        directory, _, name = below.rpartition("/")
+        return Located(target, directory, name)
 
     def _stat(self, target: Target, names: Names) -> FileInfo | None:
         tree = self._opened(target.display_path)
@@ -288,3 +295,7 @@ class LocalBackend(Backend):
             return listing_of(fd, limit=limit)
         finally:
             os.close(fd)
+
+
+def _foreign(target: Target) -> ValueError:
+    return ValueError(f"no target of this workspace: {target.key}")
