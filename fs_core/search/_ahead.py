@@ -1,0 +1,174 @@
+"""Directories are listed before a walk comes to them, those that it comes to first first, and in bounded number."""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from fs_core.errors import FsError
+from fs_core.protocol import Backend
+from fs_core.search._ignore_files import read_ignore_files
+from fs_core.search._sieve import Directory, Sieve
+from fs_core.search.bounds import SearchBounds
+from fs_core.search.ignore import IGNORE_FILE_NAME
+from fs_core.search.outcomes import SkipReason
+from fs_core.types import Level
+
+__all__ = ["Ahead"]
+
+HELD_NAMES_MAX: Final = 100_000
+"""Names of directories that are listed and not yet taken; while there are more, only what is waited for is listed."""
+SMALL_NAMES_MAX: Final = 10_000
+"""A directory with more names is listed once more, by itself."""
+
+
+class Ahead:
+    """Lists a directory and all below it, as far as the sieve lets through, in the tasks of a group."""
+
+    def __init__(
+        self, backend: Backend, tasks: TaskGroup, sieve: Sieve, *, bounds: SearchBounds, with_sizes: bool
+    ) -> None:
+        self._backend = backend
+        self._tasks = tasks
+        self._sieve = sieve
+        self._bounds = bounds
+        self._with_sizes = with_sizes
+        self._start: Directory | None = None
+        self._large: set[Directory] = set()
+        # One directory of each parent stands for its brothers behind it too.
+        self._nearest: list[tuple[str, int, Directory]] = []
+        self._pushed = count()
+        self._unlisted = 0
+        self._calls = 0
+        self._held = 0
+        self._listed: OrderedDict[tuple[Directory | None, int], Directory] = OrderedDict()
+        self._failure: FsError | None = None
+        self._changed = anyio.Event()
+
+    def begin(self, start: Directory) -> None:
+        """Begin with `start`, which is not listed yet."""
+        self._start = start
+        self._unlisted = 1
+        self._push(start)
+        self._list_more()
+
+    async def any(self) -> Directory | None:
+        """Return a directory that is listed; `None` when all have been returned."""
+        while not self._listed:
+            if not self._unlisted and not self._calls:
+                return None
+            await self._more_listed()
+        return self._taken(self._listed.popitem(last=False)[1])
+
+    async def child(self, parent: Directory | None, index: int) -> Directory:
+        """Return a directory below `parent`, or the first of all, when it is listed."""
+        while (directory := self._listed.pop((parent, index), None)) is None:
+            await self._more_listed()
+        return self._taken(directory)
+
+    async def _more_listed(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        await self._changed.wait()
+
+    def _taken(self, directory: Directory) -> Directory:
+        self._held -= _names(directory)
+        self._list_more()
+        return directory
+
+    def _push(self, directory: Directory) -> None:
+        heappush(self._nearest, (directory.prefix, next(self._pushed), directory))
+
+    def _list_more(self) -> None:
+        """Start as many calls as may run now."""
+        at_once = self._backend.bulk
+        while self._nearest and self._calls < at_once.calls and (self._held < HELD_NAMES_MAX or not self._calls):
+            share = -(-self._unlisted // (at_once.calls - self._calls))
+            size = min(at_once.directories, share) if self._held < HELD_NAMES_MAX else 1
+            self._calls += 1
+            self._tasks.start_soon(self._list, self._batch(size))
+
+    def _batch(self, size: int) -> Sequence[Directory]:
+        """Return the nearest directories that are not listed yet; a large one alone."""
+        batch: list[Directory] = []
+        while len(batch) < size and self._nearest:
+            directory = self._nearest[0][2]
+            if directory in self._large and batch:
+                break
+            heappop(self._nearest)
+            self._unlisted -= 1
+            batch.append(directory)
+            if directory in self._large:
+                break
+            if directory.parent is not None:
+                self._push_child(directory.parent, directory.index + 1)
+        return batch
+
+    def _push_child(self, parent: Directory, index: int) -> None:
+        if index < len(parent.below):
+            target = self._backend.child(parent.target, parent.below[index])
+            state, rules = parent.states[index], parent.rules
+            self._push(Directory(target, state=state, rules=rules, parent=parent, index=index))
+
+    async def _list(self, batch: Sequence[Directory]) -> None:
+        try:
+            await self._list_batch(batch)
+        except FsError as error:
+            self._failure = self._failure or error
+            self._nearest.clear()
+        finally:
+            self._calls -= 1
+        self._list_more()
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _list_batch(self, batch: Sequence[Directory]) -> None:
+        entries_max = self._bounds.directory_entries_max
+        if batch[0] not in self._large:
+            entries_max = min(entries_max, SMALL_NAMES_MAX)
+        targets = [directory.target for directory in batch]
+        levels = await self._backend.list_many(targets, entries_max=entries_max, with_sizes=self._with_sizes)
+        listed: list[tuple[Directory, Level]] = []
+        for directory, level in zip(batch, levels, strict=True):
+            if isinstance(level, FsError):
+                self._refused(directory, level)
+            elif level.is_complete or entries_max == self._bounds.directory_entries_max:
+                self._sieve.skipped[SkipReason.TOO_LARGE] += not level.is_complete
+                listed.append((directory, level))
+            else:
+                self._large.add(directory)
+                self._unlisted += 1
+                self._push(directory)
+        if self._bounds.gitignore:
+            having = [directory for directory, level in listed if _has_ignore_file(level)]
+            await read_ignore_files(self._backend, having, self._sieve)
+        self._sieve.sift(listed)
+        for directory, _ in listed:
+            self._large.discard(directory)
+            self._add(directory)
+
+    def _refused(self, directory: Directory, error: FsError) -> None:
+        if directory is self._start:
+            raise error
+        self._sieve.refused(error)
+        self._add(directory)
+
+    def _add(self, directory: Directory) -> None:
+        self._listed[directory.parent, directory.index] = directory
+        self._held += _names(directory)
+        self._unlisted += len(directory.below)
+        self._push_child(directory, 0)
+
+
+def _has_ignore_file(level: Level) -> bool:
+    place = bisect_left(level.files, IGNORE_FILE_NAME)
+    return place < len(level.files) and level.files[place] == IGNORE_FILE_NAME
+
+
+def _names(directory: Directory) -> int:
+    return len(directory.files) + len(directory.below)

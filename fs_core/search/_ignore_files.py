@@ -1,0 +1,58 @@
+"""The `.gitignore` files that a walk meets are read."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from anyio import to_thread
+
+from fs_core.errors import NotDirectory, NotFound, NotRegularFile
+from fs_core.paths import RootedPath
+from fs_core.protocol import Backend
+from fs_core.search._sieve import Directory, Sieve, prefix_of
+from fs_core.search.ignore import FILES_IN_FORCE_MAX, IGNORE_FILE_BYTES_MAX, IGNORE_FILE_NAME, IgnoreRules
+from fs_core.types import Target
+
+__all__ = ["read_ignore_files", "rules_above"]
+
+INLINE_BYTES_MAX: Final = 2 << 10
+"""A larger file is compiled in a thread, since that takes milliseconds."""
+
+
+async def read_ignore_files(backend: Backend, directories: Sequence[Directory], sieve: Sieve) -> None:
+    """Add to the rules of directories what their `.gitignore` files hold; one that cannot be read is counted."""
+    for first in range(0, len(directories), backend.bulk.files):
+        some = directories[first : first + backend.bulk.files]
+        contents = await _contents(backend, [directory.target for directory in some], sieve)
+        for index, data in contents.items():
+            some[index].rules = await _with_file(some[index].rules, some[index].prefix, data)
+
+
+async def rules_above(backend: Backend, start: Target, sieve: Sieve) -> IgnoreRules:
+    """Return the rules of the directories above `start`, from the root on."""
+    rules = IgnoreRules()
+    if start.display_path == ".":
+        return rules
+    above = [await backend.resolve(RootedPath(()))]
+    for name in start.display_path.split("/")[: FILES_IN_FORCE_MAX - 1]:
+        above.append(backend.child(above[-1], name))
+    contents = await _contents(backend, above[:-1], sieve)
+    for index in sorted(contents):
+        rules = await _with_file(rules, prefix_of(above[index]), contents[index])
+    return rules
+
+
+async def _contents(backend: Backend, directories: Sequence[Target], sieve: Sieve) -> dict[int, bytes]:
+    """Return the content of every `.gitignore` there is, by the place of its directory."""
+    contents: dict[int, bytes] = {}
+    files = [backend.child(directory, IGNORE_FILE_NAME) for directory in directories]
+    refusals = await backend.read_many(files, contents.__setitem__, size_bytes_max=IGNORE_FILE_BYTES_MAX)
+    for error in refusals:
+        if not isinstance(error, NotFound | NotDirectory | NotRegularFile | None):
+            sieve.refused(error)
+    return contents
+
+
+async def _with_file(rules: IgnoreRules, prefix: str, data: bytes) -> IgnoreRules:
+    if len(data) <= INLINE_BYTES_MAX:
+        return rules.with_file(prefix, data)
+    return await to_thread.run_sync(rules.with_file, prefix, data)
