@@ -15,9 +15,17 @@ from fs_core.errors import NotFound, NotRegularFile, Operation, Reason, StaleVer
 from fs_core.protocol import SCAN_CHUNK_BYTES, Scanned, Sink, too_large
 from fs_core.types import Digest, FileKind, Snapshot, Target, TargetKey, Version
 
-__all__ = ["digest_of", "find_file", "no_regular_file", "read_snapshot", "scan_file"]
+__all__ = [
+    "ATTEMPTS_MAX",
+    "changed",
+    "digest_of",
+    "find_file",
+    "no_regular_file",
+    "read_snapshot",
+    "scan_file",
+]
 
-_ATTEMPTS_MAX: Final = 3
+ATTEMPTS_MAX: Final = 3
 
 Piecewise = Callable[[memoryview], object]
 """Takes the next piece of a file, which is its to keep."""
@@ -58,7 +66,7 @@ def read_snapshot(
     A file that changes in place meanwhile is read again, a bounded number of times. One that is replaced is no
     trouble: the handle keeps the old content. One that has more than `size_bytes_max` is not opened (`TooLarge`).
     """
-    for _ in range(_ATTEMPTS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         now_s = client.clock.now_s()
         found = find_file(client, path, root=root, shown=shown)
         size = found.size_bytes or 0
@@ -74,9 +82,9 @@ def read_snapshot(
         is_whole = offset == 0 and end == size
         version = version_of(found, content_digest(data) if is_whole else None, now_s=now_s)
         if pinned is not None and not _is_pinned(pinned, version):
-            raise _changed(shown)
+            raise changed(shown)
         return Snapshot(data=data, offset=offset, size_bytes=size, version=version)
-    raise _changed(shown)
+    raise changed(shown)
 
 
 def _is_pinned(pinned: Version, version: Version) -> bool:
@@ -110,7 +118,7 @@ def scan_file(client: SftpClient, path: str, *, root: Confinement, shown: str, s
 
     A small file is fed after that look, so that it can be read again when it has changed.
     """
-    for _ in range(_ATTEMPTS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         now_s = client.clock.now_s()
         found = find_file(client, path, root=root, shown=shown)
         size = found.size_bytes or 0
@@ -124,7 +132,7 @@ def scan_file(client: SftpClient, path: str, *, root: Confinement, shown: str, s
             return Scanned(size_bytes=size, version=version_of(found, hasher.digest(), now_s=now_s))
         if not is_small:
             break
-    raise _changed(shown)
+    raise changed(shown)
 
 
 class _FeedingHasher:
@@ -156,5 +164,6 @@ def digest_of(client: SftpClient, path: str, found: wire.Attributes, *, on_piece
     return None if span is None else hasher.digest()
 
 
-def _changed(shown: str) -> StaleVersion:
+def changed(shown: str) -> StaleVersion:
+    """Return the refusal of a file that changes again and again."""
     return StaleVersion(Reason.CHANGED_WHILE_READ, path=shown, operation="read", retryable=True)

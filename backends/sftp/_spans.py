@@ -48,6 +48,11 @@ class Spans:
         self._pace = pace
         self._sent: deque[tuple[int, int]] = deque()
 
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether the next reply is the answer to a read."""
+        return bool(self._sent)
+
     def requests(self) -> Iterator[wire.Request]:
         """Yield the reads as long as the file is open for them."""
         for at in self._starts:
@@ -57,19 +62,13 @@ class Spans:
             self._sent.append((at, size))
             yield wire.read(self._handle, at, size)
 
-    def take(self, reply: wire.Reply) -> bool:
-        """Feed what `reply` brought if it is the answer to the next read; tell whether it is.
-
-        A short answer is continued until the file ends.
-        """
-        if not self._sent:
-            return False
+    def take(self, reply: wire.Reply) -> None:
+        """Feed what the answer to the next read brought; a short one is continued until the file ends."""
         at, size = self._sent.popleft()
         if self.is_open:
             # Until it is known that all has come: what fails here leaves nothing to go on with.
             self.is_open = False
             self.is_open = self._feed(at, size, reply) == size
-        return True
 
     def _feed(self, at: int, size: int, reply: wire.Reply) -> int:
         got = 0
@@ -106,6 +105,12 @@ def read_span(
     replies = client.stream(chain([wire.fstat(handle)], spans.requests(), [wire.fstat(handle), wire.lstat(path)]))
     before = wire.attributes_of(next(replies))
     spans.is_open = accept(before)
-    after, by_path = [reply for reply in replies if not spans.take(reply)]
+    rest: list[wire.Reply] = []
+    for reply in replies:
+        if spans.is_awaiting:
+            spans.take(reply)
+        else:
+            rest.append(reply)
+    after, by_path = rest
     there = None if wire.status_of(by_path) is not None else wire.attributes_of(by_path)
     return SpanRead(before=before, after=wire.attributes_of(after), by_path=there, fed_bytes=spans.fed_bytes)

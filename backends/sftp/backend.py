@@ -20,12 +20,13 @@ from backends.sftp._pool import ConnectionPool
 from backends.sftp._probe import ProbeReport, probe_server
 from backends.sftp._publish import Publication, write_file
 from backends.sftp._read import read_snapshot, scan_file
+from backends.sftp._read_many import FILES_AT_ONCE_MAX, ManyReads
 from backends.sftp._resolve import Confinement, Names, absolute, observe, refuse_long_names, resolve_names, split
 from backends.sftp._versions import version_of
 from fs_core.cancellation import to_the_end
 from fs_core.errors import FsError, NotDirectory, Operation, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display
-from fs_core.protocol import Backend, Bulk, Capabilities, Guard, Scanned, Sink
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Guard, Scanned, Sink
 from fs_core.splice import Splice
 from fs_core.types import (
     FileInfo,
@@ -108,7 +109,7 @@ class SftpBackend(Backend):
     """
 
     scheme: ClassVar[str] = "sftp"
-    bulk: ClassVar[Bulk] = Bulk(directories=DIRECTORIES_AT_ONCE_MAX, files=32, calls=4)
+    bulk: ClassVar[Bulk] = Bulk(directories=DIRECTORIES_AT_ONCE_MAX, files=FILES_AT_ONCE_MAX, calls=4)
 
     def __init__(
         self,
@@ -200,6 +201,14 @@ class SftpBackend(Backend):
             return read_snapshot(client, target.key, root=self._confinement, shown=shown, size_bytes_max=size_bytes_max)
 
         return await self._look(shown, "read", work)
+
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """See `Backend`. Three round trips for every 32 files, if those have no more than 8 MiB together."""
+        reads = ManyReads(files, sink, root=self._confinement, size_bytes_max=size_bytes_max)
+        await self._look(".", "read", reads.run)
+        return reads.refusals
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         """See `Backend`. One handle pins the content; the path is looked at again in the end."""
