@@ -180,10 +180,19 @@ class S3Client:
             raise
 
     async def list_page(
-        self, prefix: str, *, size: int, delimiter: str | None = None, token: str | None = None
+        self,
+        prefix: str,
+        *,
+        size: int,
+        delimiter: str | None = None,
+        token: str | None = None,
+        behind: str | None = None,
     ) -> ListAnswer:
-        """Return up to `size` keys that start with `prefix`, folded at `delimiter`; `token` continues."""
-        optional = {"Delimiter": delimiter, "ContinuationToken": token}
+        """Return up to `size` keys that start with `prefix`, folded at `delimiter`.
+
+        `token` continues; `behind` begins with the first key behind that one.
+        """
+        optional = {"Delimiter": delimiter, "ContinuationToken": token, "StartAfter": behind}
         given = {name: value for name, value in optional.items() if value is not None}
 
         async def send(_: anyio.CancelScope) -> ListAnswer:

@@ -48,6 +48,7 @@ class Failure(Enum):
     NOT_SENT = auto()
     CUT = auto()
     OTHER_BYTES = auto()
+    ENDLESS = auto()
     TIMEOUT = auto()
     CLOSED = auto()
     OTHER = auto()
@@ -205,6 +206,7 @@ _MEANINGS: Final[dict[Failure, tuple[type[FsError], str]]] = {
     Failure.NOT_SENT: (Unavailable, "the store cannot be reached; check the endpoint and the network"),
     Failure.CUT: (Unavailable, "the connection to the store broke; try again"),
     Failure.OTHER_BYTES: (IoFault, "the store sent other bytes than it was asked for; try again"),
+    Failure.ENDLESS: (Unavailable, "the store's listing does not come to an end; check the endpoint"),
     Failure.TIMEOUT: (Unavailable, "the store did not answer in time; try again later"),
     Failure.CLOSED: (Unavailable, "this store has been closed; open it again"),
     Failure.OTHER: (IoFault, "the store answered with an unexpected error"),

@@ -1,5 +1,6 @@
 """Paths to object keys and back, without a store. A key is used exactly as it is; two keys never become one path."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,9 @@ KEY_BYTES_MAX: Final = 1024
 """Longest key in UTF-8 (Amazon S3 User Guide, "Naming Amazon S3 objects")."""
 
 _SCHEME: Final = "s3://"
+
+_SUSPECT: Final = re.compile(r"[\0\ud800-\udfff]|(?:\A|/)\.{0,2}(?:/|\Z)|(?:\A|/)\.seamfs-|\A[^/]*[:\\]|\A\s*\Z")
+"""Finds all that `parse_path` refuses or changes, and more. It is asked about every key of a bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,9 @@ class Location:
         return key[len(self.below(self.prefix)) :] or "."
 
     def is_addressable(self, directory: Target, name: str) -> bool:
-        """Tell whether some path names exactly the object `name` in `directory`."""
+        """Tell whether some path names exactly the object `name`, a name or several with `/`, in `directory`."""
+        if _SUSPECT.search(name) is None and ":" not in directory.display_path:
+            return True
         parent = () if self.is_root(self.key(directory)) else tuple(directory.display_path.split("/"))
         try:
             return parse_path("/".join((*parent, name)), self.root).names == (*parent, name)

@@ -1,19 +1,16 @@
 """One level of a bucket as a directory."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from backends.s3._client import S3Client
+from backends.s3._errors import Failure, RequestFailed
 from backends.s3._keys import Location
 from backends.s3._objects import ListAnswer
+from backends.s3._pages import BARREN_PAGES_MAX, PAGE_KEYS_MAX, next_position
 from fs_core.paths import is_staged_name
 from fs_core.types import Entry, FileKind, Listing, Target
 
 __all__ = ["list_directory"]
-
-_PAGE_KEYS_MAX: Final = 1000
-_PAGES_SPARE: Final = 16
-"""Pages beyond those that `limit` needs, for hidden names; a store that sends ever more of nothing is cut off."""
 
 
 async def list_directory(client: S3Client, location: Location, target: Target, *, limit: int) -> Listing | None:
@@ -23,38 +20,48 @@ async def list_directory(client: S3Client, location: Location, target: Target, *
     the first names of that order, and says that it is not complete.
     """
     base = location.below(location.key(target))
-    entries: list[Entry] = []
-    is_anything, is_cut, token = False, False, None
-    for _ in range(limit // _PAGE_KEYS_MAX + _PAGES_SPARE):
-        size = min(_PAGE_KEYS_MAX, limit + 1)
-        page = await client.list_page(base, size=size, delimiter="/", token=token)
-        is_anything = is_anything or bool(page.get("Contents") or page.get("CommonPrefixes"))
-        entries.extend(_entries(page, base=base, location=location, target=target))
-        is_cut, token = page.get("IsTruncated", False), page.get("NextContinuationToken")
-        if not is_cut or token is None or len(entries) > limit:
-            break
-    if not is_anything:
-        return None
-    is_complete = not is_cut and len(entries) <= limit
-    entries.sort(key=lambda entry: (entry.name, entry.kind))
-    return Listing(entries=tuple(entries[:limit]), is_complete=is_complete)
+    size = min(PAGE_KEYS_MAX, limit + 1)
+    entries: dict[str, Entry] = {}
+    is_anything, position, barren_pages = False, None, 0
+    while barren_pages <= BARREN_PAGES_MAX:
+        page = await client.list_page(base, size=size, delimiter="/", token=position.token if position else None)
+        before, names = len(entries), _names(page)
+        # A name that a store tells twice is one.
+        entries |= dict(_entries(page, base=base, location=location, target=target))
+        is_anything = is_anything or any(name.startswith(base) for name in names)
+        if len(entries) > limit:
+            return _listing(entries, limit=limit)
+        position = next_position(page, names, before=position)
+        if position is None:
+            return _listing(entries, limit=limit) if is_anything else None
+        barren_pages = barren_pages + 1 if len(entries) == before else 0
+    raise RequestFailed(Failure.ENDLESS)
 
 
-def _entries(page: ListAnswer, *, base: str, location: Location, target: Target) -> Iterator[Entry]:
+def _listing(entries: dict[str, Entry], *, limit: int) -> Listing:
+    first = [entries[key] for key in sorted(entries)[:limit]]
+    first.sort(key=lambda entry: (entry.name, entry.kind))
+    return Listing(entries=tuple(first), is_complete=len(entries) <= limit)
+
+
+def _names(page: ListAnswer) -> list[str]:
+    folded = [item.get("Prefix", "") for item in page.get("CommonPrefixes", [])]
+    return folded + [item.get("Key", "") for item in page.get("Contents", [])]
+
+
+def _entries(page: ListAnswer, *, base: str, location: Location, target: Target) -> Iterator[tuple[str, Entry]]:
+    """Yield each key, or common prefix of keys, with the name it has in the directory."""
     for folded in page.get("CommonPrefixes", []):
         # `a//b` folds to `a//` in the directory `a/`: a name that is empty, shown as the `/` it consists of.
         prefix = folded.get("Prefix", "")
-        if prefix.startswith(base):
+        if prefix.startswith(base) and prefix != base:
             name = prefix[len(base) : -1] or "/"
-            yield Entry(name=name, kind=FileKind.DIRECTORY, addressable=location.is_addressable(target, name))
+            is_addressable = location.is_addressable(target, name)
+            yield prefix, Entry(name=name, kind=FileKind.DIRECTORY, addressable=is_addressable)
     for item in page.get("Contents", []):
         key, size_bytes = item.get("Key", ""), item.get("Size")
         name = key[len(base) :]
         if not key.startswith(base) or is_staged_name(name) or (not name and not size_bytes):
             continue  # not asked for, unfinished, or the marker that makes an empty directory
-        yield Entry(
-            name=name or "/",
-            kind=FileKind.FILE,
-            size_bytes=size_bytes,
-            addressable=location.is_addressable(target, name),
-        )
+        is_addressable = location.is_addressable(target, name)
+        yield key, Entry(name=name or "/", kind=FileKind.FILE, size_bytes=size_bytes, addressable=is_addressable)

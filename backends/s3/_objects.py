@@ -11,6 +11,7 @@ from fs_core.types import Digest, Version
 __all__ = [
     "LINEAGE_LENGTH",
     "LINEAGE_METADATA",
+    "AnswerMetadata",
     "BodyAnswer",
     "BodyStream",
     "Kept",
@@ -98,6 +99,12 @@ class ListedPrefix(TypedDict, total=False):
     Prefix: str
 
 
+class AnswerMetadata(TypedDict, total=False):
+    """What is used of what came with an answer. Names of headers are in lower case."""
+
+    HTTPHeaders: dict[str, str]
+
+
 class ListAnswer(TypedDict, total=False):
     """What is used of the answer to ListObjectsV2."""
 
@@ -105,6 +112,7 @@ class ListAnswer(TypedDict, total=False):
     CommonPrefixes: list[ListedPrefix]
     IsTruncated: bool
     NextContinuationToken: str
+    ResponseMetadata: AnswerMetadata
 
 
 class Tag(TypedDict):

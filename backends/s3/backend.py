@@ -1,20 +1,24 @@
 """The S3 backend: names, metadata and bytes over single, conditional and pinned requests."""
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final
 
 import anyio
 from anyio import to_thread
 
 from backends.options import S3Options
-from backends.s3._client import S3Client
+from backends.s3._client import ObjectBytes, S3Client
 from backends.s3._errors import Failure, RequestFailed, fs_error
+from backends.s3._flat import FlatListing
 from backends.s3._keys import Location
 from backends.s3._listing import list_directory
 from backends.s3._lru import Lru
+from backends.s3._many import HELD_BYTES_MAX, SerialSink, side_by_side
 from backends.s3._objects import ObjectHead, etag_of
+from backends.s3._order import known_orders
 from backends.s3._placement import place_new
 from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
 from backends.s3._scan import ObjectScan
@@ -30,14 +34,17 @@ from fs_core.errors import (
     Reason,
     StaleVersion,
     TooLarge,
+    Unavailable,
 )
 from fs_core.paths import Root, RootedPath
-from fs_core.protocol import Backend, Capabilities, Scanned, Sink, too_large
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Scanned, Sink, too_large
 from fs_core.splice import Splice
 from fs_core.types import (
+    Below,
     FileInfo,
     FileKind,
     IfVersion,
+    Level,
     Listing,
     Snapshot,
     Target,
@@ -57,6 +64,9 @@ _PARTS_AHEAD_MAX: Final = 8
 
 _CLOSE_TIMEOUT_S: Final = 10.0
 _JOINED_INLINE_BYTES_MAX: Final = 1 << 20
+_DIRECTORY_BUCKET: Final = "--x-s3"
+"""How the names of buckets end that list keys in no order (Amazon S3 API Reference, "ListObjectsV2")."""
+
 _SINGLE_PUT_BYTES_MAX: Final = 5 << 30
 """Largest object of one PUT (Amazon S3 User Guide, "Uploading objects")."""
 
@@ -68,6 +78,8 @@ class S3Backend(Backend):
     """
 
     scheme: ClassVar[str] = "s3"
+    bulk: ClassVar[Bulk] = Bulk(directories=16, files=32, calls=4)
+    """More than there are slots by default, so that none is free while a call waits for its last answer."""
 
     def __init__(self, client: S3Client, location: Location, options: S3Options) -> None:
         self._client = client
@@ -137,13 +149,7 @@ class S3Backend(Backend):
             async with self._slots:
                 if self._location.is_root(key):
                     raise _is_directory(target, "read")
-                try:
-                    got = await self._client.get(key, size_bytes_max=size_bytes_max)
-                except RequestFailed as failed:
-                    await self._refusal(target, key, failed, etag=None)
-                    raise
-                if got.head.size_bytes > size_bytes_max:
-                    raise too_large(target, got.head.size_bytes, size_bytes_max)
+                got = await self._whole(target, key, size_bytes_max=size_bytes_max)
                 return self._snapshot(key, got.head, got.data, offset=0)
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
@@ -164,11 +170,64 @@ class S3Backend(Backend):
         with self._mapped(target, "list"):
             async with self._slots:
                 listing = await list_directory(self._client, self._location, target, limit=limit)
-                if listing is not None or self._location.is_root(key):
-                    return listing or Listing(entries=(), is_complete=True)
-                if await self._client.head(key) is not None:
-                    raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=target.display_path, operation="list")
-                raise NotFound(Reason.NO_SUCH_DIRECTORY, path=target.display_path, operation="list")
+                if listing is None:
+                    await self._require_root(target, key)
+                return listing or Listing(entries=(), is_complete=True)
+
+    async def list_many(
+        self, directories: Sequence[Target], *, entries_max: int, with_sizes: bool
+    ) -> Sequence[Level | FsError]:
+        """Return the names in several directories, which are asked for side by side; see the base class."""
+        del with_sizes  # a listing has them anyway
+        levels: dict[int, Level | FsError] = {}
+
+        async def list_one(index: int) -> None:
+            levels[index] = await self._level(directories[index], entries_max=entries_max)
+
+        await side_by_side(list_one, count=len(directories), calls_max=self._options.concurrency_max)
+        return [levels[index] for index in range(len(directories))]
+
+    @property
+    def lists_below(self) -> bool:
+        """Return whether keys are listed in an order: in directory buckets of Amazon S3 they are not."""
+        return not self._location.bucket.endswith(_DIRECTORY_BUCKET)
+
+    @property
+    def lists_in_order(self) -> bool:
+        """Return whether nothing has shown by now that the store orders keys otherwise than by their bytes."""
+        return self.lists_below and known_orders.get((self._client.endpoint, self._location.bucket)) is not False
+
+    async def list_below(self, directory: Target, *, resume: str | None = None, after: str | None = None) -> Below:
+        """Return the next files, of up to 1,000 keys, with one LIST; see the base class."""
+        if not self.lists_below:
+            return await super().list_below(directory, resume=resume, after=after)
+        key = self._location.key(directory)
+        listing = FlatListing(self._client, self._location, directory, after=after)
+        with self._mapped(directory, "list"):
+            async with self._slots:
+                below = await listing.part(resume)
+                if below is None:
+                    await self._require_root(directory, key)
+                return below or Below(files=(), sizes=(), others=(), resume=None)
+
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """Feed several files to `sink`, each with one GET, at most 32 MiB of them at a time; see the base class."""
+        refusals: list[FsError | None] = [None] * len(files)
+        serial = SerialSink(sink)
+
+        async def read_one(index: int) -> None:
+            try:
+                await self._feed_whole(files[index], partial(serial.feed, index), size_bytes_max=size_bytes_max)
+            except Unavailable:
+                raise
+            except FsError as error:
+                refusals[index] = error
+
+        calls_max = max(1, min(self._options.concurrency_max, HELD_BYTES_MAX // max(1, size_bytes_max)))
+        await side_by_side(read_one, count=len(files), calls_max=calls_max)
+        return refusals
 
     def child(self, directory: Target, name: str) -> Target:
         """Return the object of a name."""
@@ -267,6 +326,34 @@ class S3Backend(Backend):
             else:
                 return self._snapshot(key, got.head, got.data[:limit], offset=offset)
         raise _changed(target)
+
+    async def _whole(self, target: Target, key: str, *, size_bytes_max: int) -> ObjectBytes:
+        try:
+            got = await self._client.get(key, size_bytes_max=size_bytes_max)
+        except RequestFailed as failed:
+            await self._refusal(target, key, failed, etag=None)
+            raise
+        if got.head.size_bytes > size_bytes_max:
+            raise too_large(target, got.head.size_bytes, size_bytes_max)
+        return got
+
+    async def _feed_whole(
+        self, target: Target, feed: Callable[[bytes], Awaitable[None]], *, size_bytes_max: int
+    ) -> None:
+        key = self._location.key(target)
+        with self._mapped(target, "read"):
+            async with self._slots:
+                if self._location.is_root(key):
+                    raise _is_directory(target, "read")
+                await feed((await self._whole(target, key, size_bytes_max=size_bytes_max)).data)
+
+    async def _require_root(self, directory: Target, key: str) -> None:
+        """Raise what is wrong with a directory that no key is in, unless it is the root, which always exists."""
+        if self._location.is_root(key):
+            return
+        if await self._client.head(key) is not None:
+            raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=directory.display_path, operation="list")
+        raise NotFound(Reason.NO_SUCH_DIRECTORY, path=directory.display_path, operation="list")
 
     async def _scan(self, target: Target, key: str, sink: Sink) -> Scanned:
         for _ in range(_READ_ATTEMPTS):
