@@ -105,9 +105,8 @@ class LineCollector:
             stop = _step_end(text, position, end, pattern.step_bytes)
             while position <= stop and (span := pattern.find(text, position, stop)) is not None:
                 start = max(position, text.rfind(b"\n", position, span[0]) + 1)
-                is_full = self._matches >= self._room.matches or self._size_bytes > self._room.size_bytes
-                self._pass(text, passed, start, keeps=0 if is_full else self._search.context)
-                if is_full:
+                self._pass(text, passed, start, keeps=self._search.context)
+                if self._matches >= self._room.matches or self._size_bytes > self._room.size_bytes:
                     self._has_more = True
                     return passed
                 self._add_match(text, start, span)

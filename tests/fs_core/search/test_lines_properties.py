@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fs_core.search.lines import Found, LineScanner, LineSearch, Room, search_whole
@@ -56,6 +56,7 @@ cuts = st.lists(st.integers(min_value=0, max_value=200), max_size=8)
 
 
 @given(data=contents, pattern=patterns, context=contexts, room=rooms, ignore_case=st.booleans())
+@example(data=b"foo_foo\n\na", pattern="[fa]", context=1, room=Room(matches=2, size_bytes=8), ignore_case=False)
 def test_a_search_finds_what_looking_at_each_line_by_itself_finds(
     data: bytes, pattern: str, context: int, room: Room, ignore_case: bool
 ) -> None:
