@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -17,7 +17,7 @@ from fs_core.errors import FsError, NotDirectory, Reason
 from fs_core.paths import is_staged_name
 from fs_core.types import Entry, FileKind, Level, Listing, Target
 
-__all__ = ["KINDS", "levels", "listing_of", "opened_directory"]
+__all__ = ["KINDS", "NamesByKind", "levels", "listing_of", "opened_directory"]
 
 KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 _READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -76,7 +76,7 @@ def levels(
     return found
 
 
-class _Names:
+class NamesByKind:
     """Names of a directory by their kinds, as the kernel tells them without a look at each."""
 
     __slots__ = ("directories", "files", "is_complete", "others")
@@ -99,6 +99,14 @@ class _Names:
                 others.append(entry)
         return len(files) + len(directories) + len(others)
 
+    def take_first(self, entries: Iterator["os.DirEntry[str]"], *, names_max: int, on_step: Callable[[], None]) -> None:
+        """Add the first entries by name, in memory for a few times as many; what `on_step` raises ends that."""
+        before = 0
+        while (count := self.take(islice(entries, _NAMES_AT_ONCE))) == before + _NAMES_AT_ONCE:
+            on_step()
+            before = self.settle(names_max) if count > 2 * names_max else count
+        self.settle(names_max)
+
     def settle(self, names_max: int) -> int:
         """Sort, leave staged files out, keep the first names, and return how many are left."""
         self.files.sort()
@@ -119,13 +127,9 @@ class _Names:
 
 
 def _level(fd: int, *, entries_max: int, with_sizes: bool, call: WorkerCall) -> Level:
-    names = _Names()
+    names = NamesByKind()
     with os.scandir(fd) as found:
-        before = 0
-        while (count := names.take(islice(found, _NAMES_AT_ONCE))) == before + _NAMES_AT_ONCE:
-            call.check()
-            before = names.settle(entries_max) if count > 2 * entries_max else count
-        names.settle(entries_max)
+        names.take_first(found, names_max=entries_max, on_step=call.check)
         others = [_other(each) for each in names.others]
     files, directories = names.files, names.directories
     if not ("".join(files).isascii() and "".join(directories).isascii()):
