@@ -1,0 +1,110 @@
+"""Every command block of the pages is run, every configuration block is read by what it is for."""
+
+import re
+from collections.abc import Generator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.docs.blocks import Block, blocks_of, pages
+from tests.docs.forks import forking
+from tests.docs.world import Ran, World
+from tests.support.s3_servers import S3Server
+from tests.support.sftp_servers import SftpServer
+
+pytestmark = pytest.mark.xdist_group("docs")
+
+ENTRIES: Final = ("mcpServers", "servers", "mcp")
+"""Under which clients keep their servers."""
+
+PAGES: Final = [page for page in pages() if any(block.language == "sh" for block in blocks_of(page))]
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with forking(tmp_path_factory.mktemp("forks")) as address:
+        yield address
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    directory = tmp_path / "me"
+    directory.mkdir()
+    return directory
+
+
+def store_variables(s3: S3Server) -> dict[str, str]:
+    return {
+        "SEAMFS_S3__ENDPOINT_URL": s3.endpoint_url,
+        "AWS_ACCESS_KEY_ID": s3.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": s3.secret_access_key,
+    }
+
+
+def aws_variables(s3: S3Server) -> dict[str, str]:
+    """Let the double stand for AWS, with no credentials but those that the page writes down."""
+    return {
+        "AWS_ENDPOINT_URL_S3": s3.endpoint_url,
+        "AWS_ENDPOINT_URL_STS": s3.endpoint_url,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def is_output(above: Block, block: Block) -> bool:
+    """Whether a block shows what the commands above it print."""
+    return block.language == "text" and block.file is None and above.language == "sh"
+
+
+def commands(page: str) -> Sequence[Block]:
+    """Return the blocks that are files or commands and can be run."""
+    return [
+        block
+        for block in blocks_of(page)
+        if block.not_run is None and (block.language == "sh" or block.file is not None)
+    ]
+
+
+def check_output(page: str, world: World, ran: dict[int, Ran]) -> None:
+    for above, block in pairwise(blocks_of(page)):
+        if is_output(above, block) and above.not_run is None:
+            parts = world.here(block.text).split("...\n")
+            pattern = ".*".join(re.escape(part) for part in parts)
+            assert re.fullmatch(pattern, ran[above.line].output, re.DOTALL), f"{block.place}: {ran[above.line]}"
+
+
+def check_servers(page: str, blocks: Sequence[Block], ran: dict[int, Ran]) -> None:
+    """Check that every server that a page starts has opened its root."""
+    wanted = sum(len(re.findall(r"\bseamfs serve ", block.text)) for block in blocks if block.language == "sh")
+    told = "".join(each.errors for each in ran.values())
+    assert told.count('"event": "serving"') >= wanted, f"{page}: {told}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "jump" not in page and "aws" not in page])
+def test_the_commands_of_a_page_run_as_they_are_printed(
+    page: str, home: Path, moto_server: S3Server, embedded_sftp_server: SftpServer, forks: str
+) -> None:
+    world = World(home, s3=moto_server, sftp=embedded_sftp_server, forks=forks, variables=store_variables(moto_server))
+    run_page(page, world)
+
+
+def test_the_commands_about_a_jump_host_pass_through_one(
+    home: Path, moto_server: S3Server, sshd_server: SftpServer, forks: str
+) -> None:
+    world = World(home, s3=moto_server, sftp=sshd_server, forks=forks, variables={})
+    run_page("docs/recipes/ssh-jump-host.md", world)
+
+
+def test_the_commands_about_aws_take_on_the_role(
+    home: Path, moto_server: S3Server, embedded_sftp_server: SftpServer, forks: str
+) -> None:
+    world = World(home, s3=moto_server, sftp=embedded_sftp_server, forks=forks, variables=aws_variables(moto_server))
+    run_page("docs/recipes/aws.md", world)
+
+
+def run_page(page: str, world: World) -> None:
+    blocks = commands(page)
+    ran = world.run(blocks)
+    check_servers(page, blocks, ran)
+    check_output(page, world, ran)
