@@ -1,6 +1,6 @@
 """A read-only backend over any fsspec URL."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from typing import ClassVar, Final, TypeVar
@@ -15,9 +15,9 @@ from backends.generic._reader import FileReader
 from backends.generic._store import FsspecStore
 from backends.options import FsspecOptions
 from fs_core.cancellation import to_the_end
-from fs_core.errors import NotDirectory, NotFound, Operation, Unavailable, Unsupported
+from fs_core.errors import FsError, NotDirectory, NotFound, Operation, Unavailable, Unsupported
 from fs_core.paths import Root, RootedPath, display
-from fs_core.protocol import Backend, Capabilities, Guard, Scanned, Sink
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Guard, Scanned, Sink
 from fs_core.types import (
     FileInfo,
     FileKind,
@@ -73,6 +73,7 @@ class GenericBackend(Backend):
     """
 
     scheme: ClassVar[str] = "fsspec"
+    bulk: ClassVar[Bulk] = Bulk(directories=4, files=8, calls=8)
 
     def __init__(self, root: RootUrl, options: FsspecOptions) -> None:
         """Prepare; `connect` comes next. Use `open_generic`."""
@@ -179,6 +180,24 @@ class GenericBackend(Backend):
         """
         return await self._with_reader(partial(FileReader.scan, sink=sink), target)
 
+    async def read_many(
+        self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+    ) -> Sequence[FsError | None]:
+        """Feed files to `sink` from one worker thread, one after another: fsspec offers no more for all stores."""
+        size_bytes_max = min(size_bytes_max, self._options.write_size_bytes_max)
+
+        def work(store: FsspecStore, attempt: Attempt) -> list[FsError | None]:
+            refusals: list[FsError | None] = []
+            for index, file in enumerate(files):
+                reader = FileReader(store, attempt, _names(file), file.display_path, size_bytes_max)
+                content = _whole_or_refusal(reader)
+                if isinstance(content, bytes):
+                    attempt.deliver(partial(sink, index, content))
+                refusals.append(None if isinstance(content, bytes) else content)
+            return refusals
+
+        return await self._run(work, path=self._root.url, operation="read")
+
     async def aclose(self) -> None:
         """Wait a bounded time for operations under way, then close the file system; idempotent.
 
@@ -250,6 +269,15 @@ class GenericBackend(Backend):
         with self._store_lock:
             if self._store is not None and not self._store.is_shared:
                 self._store = None
+
+
+def _whole_or_refusal(reader: FileReader) -> bytes | FsError:
+    try:
+        return reader.snapshot(offset=0, limit=None, pinned=None).data
+    except Unavailable:
+        raise
+    except FsError as error:
+        return error
 
 
 def _names(target: Target) -> tuple[str, ...]:
