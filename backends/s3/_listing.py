@@ -17,31 +17,37 @@ async def list_directory(client: S3Client, location: Location, target: Target, *
     """Return up to `limit` entries of the directory `target`, sorted by name; `None` when no key is in it.
 
     The store orders keys by their bytes, in which `a-b` stands before `a/`. So a listing that is cut short holds
-    the first names of that order, and says that it is not complete.
+    the first names of that order, and says that it is not complete. So does one that a store does not bring to its end.
+
+    Raises:
+        RequestFailed: the store did not list, or tells of more pages without end and of no name.
     """
     base = location.below(location.key(target))
     size = min(PAGE_KEYS_MAX, limit + 1)
     entries: dict[str, Entry] = {}
     is_anything, position, barren_pages = False, None, 0
-    while barren_pages <= BARREN_PAGES_MAX:
+    while len(entries) <= limit and barren_pages <= BARREN_PAGES_MAX:
         page = await client.list_page(base, size=size, delimiter="/", token=position.token if position else None)
         before, names = len(entries), _names(page)
         # A name that a store tells twice is one.
-        entries |= dict(_entries(page, base=base, location=location, target=target))
+        entries |= _entries(page, base=base, location=location, target=target)
         is_anything = is_anything or any(name.startswith(base) for name in names)
-        if len(entries) > limit:
-            return _listing(entries, limit=limit)
-        position = next_position(page, names, before=position)
+        try:
+            position = next_position(page, names, before=position)
+        except RequestFailed:
+            break
         if position is None:
-            return _listing(entries, limit=limit) if is_anything else None
+            return _listing(entries, limit=limit, is_complete=len(entries) <= limit) if is_anything else None
         barren_pages = barren_pages + 1 if len(entries) == before else 0
-    raise RequestFailed(Failure.ENDLESS)
+    if not entries:
+        raise RequestFailed(Failure.ENDLESS)
+    return _listing(entries, limit=limit, is_complete=False)
 
 
-def _listing(entries: dict[str, Entry], *, limit: int) -> Listing:
+def _listing(entries: dict[str, Entry], *, limit: int, is_complete: bool) -> Listing:
     first = [entries[key] for key in sorted(entries)[:limit]]
     first.sort(key=lambda entry: (entry.name, entry.kind))
-    return Listing(entries=tuple(first), is_complete=len(entries) <= limit)
+    return Listing(entries=tuple(first), is_complete=is_complete)
 
 
 def _names(page: ListAnswer) -> list[str]:

@@ -38,17 +38,17 @@ async def side_by_side(work: Callable[[int], Awaitable[None]], *, count: int, ca
 
 
 class SerialSink:
-    """Feeds a sink from several tasks, one content at a time, and none after it has raised."""
+    """Feeds a sink from several tasks, one content at a time, and none after it has raised: then it `is_broken`."""
 
     def __init__(self, sink: FileSink) -> None:
         self._sink = sink
         self._lock = anyio.Lock()
-        self._is_broken = False
+        self.is_broken = False
 
     async def feed(self, index: int, data: bytes) -> None:
         """Feed one content; on the event loop if it is small, else in a thread."""
         async with self._lock:
-            if self._is_broken:
+            if self.is_broken:
                 return
             try:
                 if len(data) <= _INLINE_BYTES_MAX:
@@ -56,5 +56,5 @@ class SerialSink:
                 else:
                     await to_thread.run_sync(self._sink, index, data)
             except BaseException:
-                self._is_broken = True
+                self.is_broken = True
                 raise

@@ -1,30 +1,26 @@
 """The S3 backend: names, metadata and bytes over single, conditional and pinned requests."""
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from typing import ClassVar, Final
 
 import anyio
 from anyio import to_thread
 
 from backends.options import S3Options
-from backends.s3._client import ObjectBytes, S3Client
+from backends.s3._client import S3Client
 from backends.s3._errors import Failure, RequestFailed, fs_error
 from backends.s3._flat import FlatListing
 from backends.s3._keys import Location
 from backends.s3._listing import list_directory
 from backends.s3._lru import Lru
 from backends.s3._many import HELD_BYTES_MAX, SerialSink, side_by_side
-from backends.s3._objects import ObjectHead, etag_of
+from backends.s3._objects import ObjectHead
 from backends.s3._order import known_orders
-from backends.s3._placement import place_new
 from backends.s3._probe import AWS_GUARDS, Guards, ProbeReport, known_guards, probe_store
-from backends.s3._scan import ObjectScan
+from backends.s3._reading import ObjectReader
 from backends.s3._writing import Writer
 from fs_core.cancellation import to_the_end
-from fs_core.digest import content_digest
 from fs_core.errors import (
     FsError,
     NotDirectory,
@@ -32,12 +28,11 @@ from fs_core.errors import (
     NotRegularFile,
     Operation,
     Reason,
-    StaleVersion,
     TooLarge,
     Unavailable,
 )
 from fs_core.paths import Root, RootedPath
-from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Scanned, Sink, too_large
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Scanned, Sink
 from fs_core.splice import Splice
 from fs_core.types import (
     Below,
@@ -56,12 +51,6 @@ from fs_core.types import (
 __all__ = ["S3Backend"]
 
 _HEADS_REMEMBERED_MAX: Final = 1024
-_READ_ATTEMPTS: Final = 4
-"""How often a read starts again because an object grew between the answer that it is too short and a look."""
-
-_PARTS_AHEAD_MAX: Final = 8
-"""How many parts all scans together fetch before their turn. The pool has a connection for each."""
-
 _CLOSE_TIMEOUT_S: Final = 10.0
 _JOINED_INLINE_BYTES_MAX: Final = 1 << 20
 _DIRECTORY_BUCKET: Final = "--x-s3"
@@ -87,12 +76,12 @@ class S3Backend(Backend):
         self._options = options
         self._write_size_bytes_max = min(options.write_size_bytes_max, _SINGLE_PUT_BYTES_MAX)
         self._slots = anyio.CapacityLimiter(options.concurrency_max)
-        self._ahead = anyio.CapacityLimiter(min(_PARTS_AHEAD_MAX, options.concurrency_max))
         self._probe_lock = anyio.Lock()
         self._close_lock = anyio.Lock()
         self._is_closed = False
         self._is_closing = False
         self._heads: Lru[tuple[str, str], ObjectHead] = Lru(entries_max=_HEADS_REMEMBERED_MAX)
+        self._reader = ObjectReader(client, location, remember=self._remember, concurrency_max=options.concurrency_max)
 
     @property
     def root(self) -> Root:
@@ -135,34 +124,24 @@ class S3Backend(Backend):
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot:
         """Return bytes with one GET; an empty object, or an `offset` past the end, costs one HEAD more."""
-        key = self._location.key(target)
         with self._mapped(target, "read"):
             async with self._slots:
-                if self._location.is_root(key):
-                    raise _is_directory(target, "read")
-                return await self._read(target, key, offset=offset, limit=limit, pinned=pinned)
+                return await self._reader.read(target, offset=offset, limit=limit, pinned=pinned)
 
     async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
         """Return the whole file with one GET; see the base class."""
-        key = self._location.key(target)
         with self._mapped(target, "read"):
             async with self._slots:
-                if self._location.is_root(key):
-                    raise _is_directory(target, "read")
-                got = await self._whole(target, key, size_bytes_max=size_bytes_max)
-                return self._snapshot(key, got.head, got.data, offset=0)
+                return await self._reader.whole(target, size_bytes_max=size_bytes_max)
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         """Feed the file to `sink` on the event loop, in pieces of at most 256 KiB; see the base class.
 
         One GET for each 8 MiB, of which a few are under way at once; an empty file costs one HEAD more.
         """
-        key = self._location.key(target)
         with self._mapped(target, "read"):
             async with self._slots:
-                if self._location.is_root(key):
-                    raise _is_directory(target, "read")
-                return await self._scan(target, key, sink)
+                return await self._reader.scan(target, sink)
 
     async def list(self, target: Target, *, limit: int) -> Listing:
         """Return the names in one directory; see the base class."""
@@ -218,11 +197,15 @@ class S3Backend(Backend):
         serial = SerialSink(sink)
 
         async def read_one(index: int) -> None:
+            target = files[index]
             try:
-                await self._feed_whole(files[index], partial(serial.feed, index), size_bytes_max=size_bytes_max)
-            except Unavailable:
-                raise
+                with self._mapped(target, "read"):
+                    async with self._slots:
+                        data = await self._reader.content(target, size_bytes_max=size_bytes_max)
+                        await serial.feed(index, data)
             except FsError as error:
+                if isinstance(error, Unavailable) or serial.is_broken:
+                    raise
                 refusals[index] = error
 
         calls_max = max(1, min(self._options.concurrency_max, HELD_BYTES_MAX // max(1, size_bytes_max)))
@@ -251,7 +234,7 @@ class S3Backend(Backend):
                 raise TooLarge(reason, path=target.display_path, operation="write")
             async with self._slots:
                 if self._location.is_root(key):
-                    raise _is_directory(target, "write")
+                    raise NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation="write")
                 writer = Writer(
                     client=self._client,
                     location=self._location,
@@ -311,42 +294,6 @@ class S3Backend(Backend):
         except RequestFailed as failed:
             raise fs_error(failed, path=target.display_path, operation=operation) from failed
 
-    async def _read(
-        self, target: Target, key: str, *, offset: int, limit: int | None, pinned: Version | None
-    ) -> Snapshot:
-        etag = etag_of(pinned) if pinned is not None else None
-        length = None if limit is None else max(limit, 1)
-        for _ in range(_READ_ATTEMPTS):
-            try:
-                got = await self._client.get(key, offset=offset, limit=length, etag=etag)
-            except RequestFailed as failed:
-                head = await self._refusal(target, key, failed, etag=etag)
-                if offset >= head.size_bytes:
-                    return self._snapshot(key, head, b"", offset=offset)
-            else:
-                return self._snapshot(key, got.head, got.data[:limit], offset=offset)
-        raise _changed(target)
-
-    async def _whole(self, target: Target, key: str, *, size_bytes_max: int) -> ObjectBytes:
-        try:
-            got = await self._client.get(key, size_bytes_max=size_bytes_max)
-        except RequestFailed as failed:
-            await self._refusal(target, key, failed, etag=None)
-            raise
-        if got.head.size_bytes > size_bytes_max:
-            raise too_large(target, got.head.size_bytes, size_bytes_max)
-        return got
-
-    async def _feed_whole(
-        self, target: Target, feed: Callable[[bytes], Awaitable[None]], *, size_bytes_max: int
-    ) -> None:
-        key = self._location.key(target)
-        with self._mapped(target, "read"):
-            async with self._slots:
-                if self._location.is_root(key):
-                    raise _is_directory(target, "read")
-                await feed((await self._whole(target, key, size_bytes_max=size_bytes_max)).data)
-
     async def _require_root(self, directory: Target, key: str) -> None:
         """Raise what is wrong with a directory that no key is in, unless it is the root, which always exists."""
         if self._location.is_root(key):
@@ -354,47 +301,6 @@ class S3Backend(Backend):
         if await self._client.head(key) is not None:
             raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=directory.display_path, operation="list")
         raise NotFound(Reason.NO_SUCH_DIRECTORY, path=directory.display_path, operation="list")
-
-    async def _scan(self, target: Target, key: str, sink: Sink) -> Scanned:
-        for _ in range(_READ_ATTEMPTS):
-            scan = ObjectScan(self._client, key, sink, ahead=self._ahead)
-            try:
-                head, digest = await scan.run()
-            except RequestFailed as failed:
-                head = await self._refusal(target, key, failed, etag=scan.head.etag if scan.head else None)
-                if scan.head is not None:
-                    raise _changed(target) from failed
-                if head.size_bytes:
-                    continue
-                digest = content_digest(b"")
-            self._remember(key, head)
-            return Scanned(size_bytes=head.size_bytes, version=head.version(digest))
-        raise _changed(target)
-
-    async def _refusal(self, target: Target, key: str, failed: RequestFailed, *, etag: str | None) -> ObjectHead:
-        """Return the object that has none of the bytes of a refused read; raise if that is not why it was refused."""
-        if failed.failure is Failure.PRECONDITION:
-            raise _changed(target) from failed
-        if failed.failure not in {Failure.MISSING, Failure.BAD_RANGE}:
-            raise failed
-        head = await self._client.head(key) if failed.failure is Failure.BAD_RANGE else None
-        if head is None:
-            raise await self._absence(target, key) from failed
-        if etag not in {None, head.etag}:
-            raise _changed(target) from failed
-        return head
-
-    async def _absence(self, target: Target, key: str) -> FsError:
-        """Return why there is no object to read: raise if that is for what stands below or above its name."""
-        await place_new(self._client, self._location, key, operation="read")
-        return NotFound(Reason.NO_SUCH_FILE, path=target.display_path, operation="read")
-
-    def _snapshot(self, key: str, head: ObjectHead, data: bytes, *, offset: int) -> Snapshot:
-        self._remember(key, head)
-        snapshot = Snapshot(data=data, offset=offset, size_bytes=head.size_bytes, version=head.version())
-        if not snapshot.is_whole:
-            return snapshot
-        return replace(snapshot, version=head.version(content_digest(data)))
 
     def _recall(self, key: str, etag: str) -> ObjectHead | None:
         return self._heads.get((key, etag))
@@ -418,11 +324,3 @@ class S3Backend(Backend):
         report = await probe_store(self._client, directory_prefix=below_root, bucket=self._location.bucket)
         known_guards.put((self._client.endpoint, self._location.bucket), report.guards)
         return report
-
-
-def _is_directory(target: Target, operation: Operation) -> FsError:
-    return NotRegularFile(Reason.IS_DIRECTORY, path=target.display_path, operation=operation)
-
-
-def _changed(target: Target) -> FsError:
-    return StaleVersion(Reason.CHANGED_WHILE_READ, path=target.display_path, operation="read", retryable=True)
