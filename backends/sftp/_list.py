@@ -59,6 +59,7 @@ class _Directory:
         self.handle: bytes | None = None
         self.refusal: FsError | None = None
         self.is_complete = False
+        self._fault: StatusError | None = None
         self._limit = limit
         self._count = 0
         self._entries: dict[str, Entry] = {}
@@ -69,23 +70,29 @@ class _Directory:
         """Whether there may be names that have not been asked for."""
         return self.refusal is None and not self.is_complete and self._count < _ENTRIES_READ_MAX
 
-    def open(self, opened: wire.Reply, real: wire.Reply, looked: wire.Reply, *, root: Confinement) -> None:
-        """Take the answers to opening and looking up."""
+    def open(self, reply: wire.Reply) -> None:
+        """Take the answer to opening."""
+        try:
+            self.handle = wire.handle_of(reply)
+        except StatusError as error:
+            self._fault = error
+
+    def place(self, real: wire.Reply, looked: wire.Reply, *, root: Confinement) -> None:
+        """Take the answers to looking the name up again, and refuse what is not to be read."""
         shown = self.target.display_path
         try:
-            if wire.status_of(opened) is None:
-                self.handle = wire.handle_of(opened)
             found = placed(looked, real, path=self.target.key, root=root, shown=shown, operation="list")
-            if found is None:
-                self.refusal = NotFound(Reason.NO_SUCH_DIRECTORY, path=shown, operation="list")
-            elif found.kind is not FileKind.DIRECTORY:
-                self.refusal = NotDirectory(Reason.IS_NOT_DIRECTORY, path=shown, operation="list")
-            else:
-                wire.raise_for_status(opened)
         except StatusError as error:
             self._refuse(error)
         except FsError as error:
             self.refusal = error
+        else:
+            if found is None:
+                self.refusal = NotFound(Reason.NO_SUCH_DIRECTORY, path=shown, operation="list")
+            elif found.kind is not FileKind.DIRECTORY:
+                self.refusal = NotDirectory(Reason.IS_NOT_DIRECTORY, path=shown, operation="list")
+            elif self._fault is not None:
+                self._refuse(self._fault)
 
     def more(self, pages: int) -> list[wire.Request]:
         """Return the requests for the next pages."""
@@ -155,9 +162,11 @@ def _read_names(client: SftpClient, targets: Sequence[Target], *, root: Confinem
     pace = Pace(client, rate_min_per_s=LIST_RATE_MIN_NAMES_PER_S)
     directories = [_Directory(target, limit) for target in targets]
     replies = client.exchange(*(request for target in targets for request in _opening(target.key)))
+    for directory, opened in zip(directories, replies[::3], strict=True):
+        directory.open(opened)
     try:
-        for at, directory in enumerate(directories):
-            directory.open(*replies[3 * at : 3 * at + 3], root=root)
+        for directory, real, looked in zip(directories, replies[1::3], replies[2::3], strict=True):
+            directory.place(real, looked, root=root)
         _read_pages(client, directories, pace)
     finally:
         if not client.is_broken:

@@ -61,9 +61,9 @@ class ManyReads:
         opening = [file for file, look in zip(files, looks, strict=True) if file.is_worth_opening(look, self._limit)]
         opens = [wire.open_file(file.path, wire.OpenFlag.READ) for file in opening]
         replies = iter(client.exchange(*opens, *(wire.realpath(file.path) for file in files)))
+        for file in opening:
+            file.open(next(replies))
         try:
-            for file in opening:
-                file.open(next(replies))
             for file, look, real in zip(files, looks, replies, strict=True):
                 file.place(look, real, root=self._root, size_bytes_max=self._limit)
                 if file.refusal is not None:
@@ -105,6 +105,7 @@ class _File:
         self.found = wire.Attributes()
         self.refusal: FsError | None = None
         self._target = target
+        self._fault: StatusError | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -115,9 +116,8 @@ class _File:
         """Tell whether a regular file of bounded size is there."""
         try:
             found = attributes_if_any(look)
-        except StatusError as error:
-            self._refuse(error)
-            return False
+        except StatusError:
+            return False  # `place` comes upon the same, and refuses the file
         return found is not None and found.kind is FileKind.FILE and (found.size_bytes or 0) <= size_bytes_max
 
     def open(self, reply: wire.Reply) -> None:
@@ -125,7 +125,7 @@ class _File:
         try:
             self.handle = wire.handle_of(reply)
         except StatusError as error:
-            self._refuse(error)
+            self._fault = error
         else:
             self.is_open = True
 
@@ -134,11 +134,11 @@ class _File:
         try:
             found = placed(look, real, path=self.path, root=root, shown=self.shown, operation="read")
         except StatusError as error:
-            self._refuse(error)
+            self.refusal = refusal_of_one(error, self.shown, "read")
         except FsError as error:
             self.refusal = error
         else:
-            self.refusal = self.refusal or self._judge(found, size_bytes_max)
+            self.refusal = self._judge(found, size_bytes_max)
 
     def _judge(self, found: wire.Attributes | None, size_bytes_max: int) -> FsError | None:
         if found is None:
@@ -146,10 +146,9 @@ class _File:
         if found.kind is not FileKind.FILE:
             return no_regular_file(found, shown=self.shown, operation="read")
         self.found = found
-        return too_large(self._target, self.size_bytes, size_bytes_max) if self.size_bytes > size_bytes_max else None
-
-    def _refuse(self, error: StatusError) -> None:
-        self.refusal = refusal_of_one(error, self.shown, "read")
+        if self.size_bytes > size_bytes_max:
+            return too_large(self._target, self.size_bytes, size_bytes_max)
+        return None if self._fault is None else refusal_of_one(self._fault, self.shown, "read")
 
 
 class _Content:
