@@ -19,10 +19,11 @@ PATTERN_CHARS_MAX: Final = 4_096
 _PROGRAM_MAX: Final = 20_000
 _SHOWN_CHARS_MAX: Final = 40
 
+_BRIEF_COST: Final = 5_000_000
 _STEP_COST: Final = 100_000_000
 _LINE_COST: Final = 2_000_000_000
-"""How many bytes are searched in one go, and are searched of one line, for an expression of one instruction. An
-expression takes at most about 2 ns for one byte and instruction, and mostly far less."""
+"""How many bytes are searched at once on an event loop, in one go, and of one line, for an expression of one
+instruction. An expression takes at most about 2 ns for one byte and instruction, and mostly far less."""
 
 _STEP_BYTES_MAX: Final = 1 << 20
 _LINE_BYTES_MAX: Final = 16 << 20
@@ -47,14 +48,17 @@ class LinePattern(ABC):
 
     Attributes:
         minds_cr: Whether a CR before an LF, which is not part of a line, has to be removed before a text is searched.
+        brief_bytes: How much text takes at most about ten milliseconds.
         step_bytes: How much text is searched in one go, so that a search can be given up in between.
         line_bytes_max: Longer lines are not searched.
     """
 
-    def __init__(self, *, minds_cr: bool, step_bytes: int, line_bytes_max: int) -> None:
+    def __init__(self, *, minds_cr: bool, cost: int) -> None:
+        """Set what follows from `cost`, the number of instructions that a byte may take."""
         self.minds_cr = minds_cr
-        self.step_bytes = step_bytes
-        self.line_bytes_max = line_bytes_max
+        self.brief_bytes = _BRIEF_COST // cost
+        self.step_bytes = min(_STEP_COST // cost, _STEP_BYTES_MAX)
+        self.line_bytes_max = min(_LINE_COST // cost, _LINE_BYTES_MAX)
 
     @abstractmethod
     def is_possible(self, text: bytes) -> bool:
@@ -69,7 +73,7 @@ class _Literal(LinePattern):
     """Text that stands for itself."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(minds_cr="\r" in text, step_bytes=_LINE_BYTES_MAX, line_bytes_max=_LINE_BYTES_MAX)
+        super().__init__(minds_cr="\r" in text, cost=1)
         self._needle = text.encode()
 
     def is_possible(self, text: bytes) -> bool:
@@ -85,12 +89,7 @@ class _Expression(LinePattern):
     """A regular expression, and a text that stands in everything that it matches, if one is known."""
 
     def __init__(self, expression: Expression, required: str) -> None:
-        size = expression.programsize
-        super().__init__(
-            minds_cr=True,
-            step_bytes=min(_STEP_COST // size, _STEP_BYTES_MAX),
-            line_bytes_max=min(_LINE_COST // size, _LINE_BYTES_MAX),
-        )
+        super().__init__(minds_cr=True, cost=expression.programsize)
         self._expression = expression
         self._required = required.encode() if len(required) >= _REQUIRED_CHARS_MIN else b""
 
