@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import Final, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyio import to_thread
 
@@ -59,6 +59,9 @@ from fs_core.types import (
     WriteReceipt,
 )
 
+if TYPE_CHECKING:
+    from fs_core.search.engine import TreeSearch
+
 __all__ = ["BackedFileSystem"]
 
 INLINE_BYTES_MAX: Final = 1 << 20
@@ -89,6 +92,13 @@ class BackedFileSystem:
     def capabilities(self) -> Capabilities:
         """Return what the store can do."""
         return self._backend.capabilities
+
+    @cached_property
+    def search(self) -> "TreeSearch":
+        """Return what finds directories, names and lines; its libraries load with the first use."""
+        from fs_core.search.engine import TreeSearch
+
+        return TreeSearch(self._backend)
 
     async def resolve(self, path: str) -> Target:
         """Return the identity of the file that `path` names, existing or not.

@@ -1,6 +1,5 @@
 """Directories are listed before a walk comes to them, those that it comes to first first, and in bounded number."""
 
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -13,10 +12,8 @@ from anyio.abc import TaskGroup
 from fs_core.errors import FsError
 from fs_core.protocol import Backend
 from fs_core.search._ignore_files import read_ignore_files
-from fs_core.search._sieve import Directory, Sieve
+from fs_core.search._sieve import Directory, Sieve, reason_of, without_ignored
 from fs_core.search.bounds import SearchBounds
-from fs_core.search.ignore import IGNORE_FILE_NAME
-from fs_core.search.outcomes import SkipReason
 from fs_core.types import Level
 
 __all__ = ["Ahead"]
@@ -133,29 +130,29 @@ class Ahead:
             entries_max = min(entries_max, SMALL_NAMES_MAX)
         targets = [directory.target for directory in batch]
         levels = await self._backend.list_many(targets, entries_max=entries_max, with_sizes=self._with_sizes)
-        listed: list[tuple[Directory, Level]] = []
+        told: list[tuple[Directory, Level]] = []
         for directory, level in zip(batch, levels, strict=True):
             if isinstance(level, FsError):
                 self._refused(directory, level)
             elif level.is_complete or entries_max == self._bounds.directory_entries_max:
-                self._sieve.skipped[SkipReason.TOO_LARGE] += not level.is_complete
-                listed.append((directory, level))
+                told.append((directory, level))
             else:
                 self._large.add(directory)
                 self._unlisted += 1
                 self._push(directory)
+        listed: Sequence[tuple[Directory, Level]] = told
         if self._bounds.gitignore:
-            having = [directory for directory, level in listed if _has_ignore_file(level)]
-            await read_ignore_files(self._backend, having, self._sieve)
-        self._sieve.sift(listed)
-        for directory, _ in listed:
+            await read_ignore_files(self._backend, listed, self._sieve.skipped)
+            listed = without_ignored(listed, self._sieve.skipped)
+        for directory, level in listed:
+            self._sieve.sift(directory, level)
             self._large.discard(directory)
             self._add(directory)
 
     def _refused(self, directory: Directory, error: FsError) -> None:
         if directory is self._start:
             raise error
-        self._sieve.refused(error)
+        self._sieve.skipped[reason_of(error)] += 1
         self._add(directory)
 
     def _add(self, directory: Directory) -> None:
@@ -163,11 +160,6 @@ class Ahead:
         self._held += _names(directory)
         self._unlisted += len(directory.below)
         self._push_child(directory, 0)
-
-
-def _has_ignore_file(level: Level) -> bool:
-    place = bisect_left(level.files, IGNORE_FILE_NAME)
-    return place < len(level.files) and level.files[place] == IGNORE_FILE_NAME
 
 
 def _names(directory: Directory) -> int:

@@ -16,6 +16,8 @@ BRACES_DEPTH_MAX: Final = 8
 PARTS_MAX: Final = 65_536
 """Parts of all alternatives together."""
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
 
 class PartKind(Enum):
     """What a part of a glob stands for."""
@@ -60,6 +62,8 @@ def parts_of(pattern: str) -> Sequence[Part]:
         raise PatternError(f"glob: the pattern has {len(pattern)} characters; at most {GLOB_CHARS_MAX} are used")
     if "\0" in pattern:
         raise _fault("a NUL character is in no name", pattern.index("\0"))
+    if not pattern.isascii() and (surrogate := _SURROGATE.search(pattern)) is not None:
+        raise _fault("a lone surrogate is in no name", surrogate.start())
     if pattern.startswith("!"):
         raise _fault("a pattern cannot exclude; write \\! for a name that begins with !", 0)
     parts = list(_scanned(pattern))

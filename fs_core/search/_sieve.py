@@ -1,16 +1,21 @@
 """Which names of a directory a walk goes on with: what is left out, what a pattern means, what can lead to more."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import compress
+from typing import Final
 
 from fs_core.errors import FsError, NotDirectory, NotFound, PermissionDenied, SandboxDenied, StaleVersion, TooLarge
+from fs_core.search._glob_names import NameMatcher
 from fs_core.search.globs import Glob
 from fs_core.search.ignore import VERSION_CONTROL_NAMES, IgnoreRules, Names
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Entry, Level, Target
 
-__all__ = ["Directory", "Sieve", "prefix_of", "reason_of"]
+__all__ = ["Directory", "Sieve", "prefix_of", "reason_of", "with_slash", "without_ignored"]
+
+_NOTHING: Final[AbstractSet[str]] = frozenset()
 
 
 class Directory:
@@ -69,89 +74,59 @@ class Directory:
 
 
 class Sieve:
-    """Sifts directories, and counts what it leaves out.
+    """Sifts directories by a pattern, and counts what it leaves out.
 
     Attributes:
         skipped: How many names of each kind were left out.
         directories: How many directories were sifted.
         files: How many files were met in them.
+        is_complete: Whether none had more names than are looked at.
     """
 
-    def __init__(self, glob: Glob, *, gitignore: bool, with_links: bool) -> None:
+    def __init__(self, glob: Glob, *, with_links: bool) -> None:
         self.skipped: Counter[SkipReason] = Counter()
+        self.is_complete = True
         self.directories = 0
         self.files = 0
         self._glob = glob
-        self._gitignore = gitignore
         self._with_links = with_links
 
-    def sift(self, listed: Sequence[tuple[Directory, Level]]) -> None:
-        """Fill directories with what is left of their listings; the rules of each are those in force in it."""
-        ignored = self._ignored(listed) if self._gitignore else {}
-        for directory, level in listed:
-            self._sift(directory, level, ignored.get(directory.prefix, frozenset()))
-
-    def refused(self, error: FsError) -> None:
-        """Count what cannot be looked at."""
-        self.skipped[reason_of(error)] += 1
-
-    def _ignored(self, listed: Sequence[tuple[Directory, Level]]) -> dict[str, frozenset[str]]:
-        """Return the names that are left out, with a `/` behind those of directories, by the prefix before them."""
-        ignored: dict[str, set[str]] = {}
-        together: dict[IgnoreRules, list[Names]] = {}
-        for directory, level in listed:
-            if directory.rules.files:
-                others = [entry.name for entry in level.others if entry.addressable]
-                names = Names(directory.prefix, [*level.files, *others] if others else level.files, level.directories)
-                together.setdefault(directory.rules, []).append(names)
-        for rules, names in together.items():
-            for path in rules.ignored(names):
-                end = path.rfind("/", 0, len(path) - 1) + 1
-                ignored.setdefault(path[:end], set()).add(path[end:])
-        return {prefix: frozenset(names) for prefix, names in ignored.items()}
-
-    def _sift(self, directory: Directory, level: Level, ignored: frozenset[str]) -> None:
-        files, sizes, directories, others = level.files, level.sizes, level.directories, level.others
-        if ignored or (self._gitignore and _has_version_control(level)):
-            keep = [_keeps(name, ignored, "") for name in files]
-            files = list(compress(files, keep))
-            sizes = None if sizes is None else list(compress(sizes, keep))
-            directories = [name for name in directories if _keeps(name, ignored, "/")]
-            others = [entry for entry in others if _keeps(entry.name, ignored, "")]
-            kept = len(files) + len(directories) + len(others)
-            all_names = len(level.files) + len(level.directories) + len(level.others)
-            self.skipped[SkipReason.IGNORED] += all_names - kept
+    def sift(self, directory: Directory, level: Level) -> None:
+        """Fill `directory` with those of its names that count."""
         self.directories += 1
-        self.files += len(files)
+        self.files += len(level.files)
+        self.is_complete &= level.is_complete
+        self.skipped[SkipReason.TOO_LARGE] += not level.is_complete
         reach = self._glob.reach(directory.state)
-        directory.files, directory.sizes = files, sizes
-        if reach.files is None:
-            directory.files, directory.sizes = (), None if sizes is None else ()
-        elif not reach.files.is_all:
-            if sizes is None:
-                directory.files = reach.files.meant(files)
-            else:
-                which = reach.files.which(files)
-                directory.files = list(compress(files, which))
-                directory.sizes = list(compress(sizes, which))
-        directory.shown = () if reach.directories is None else reach.directories.meant(directories)
-        directory.links = self._links(others, directory.state)
-        in_order = sorted(directories, key=_with_slash)
+        directory.files, directory.sizes = _meant(level, reach.files)
+        directory.shown = () if reach.directories is None else reach.directories.meant(level.directories)
+        directory.links = self._links(level.others, reach.files) if level.others else ()
+        in_order = sorted(level.directories, key=with_slash)
         states = reach.below(in_order)
         directory.below, directory.states = list(compress(in_order, states)), [state for state in states if state]
 
-    def _links(self, others: Sequence[Entry], state: int) -> Sequence[str]:
+    def _links(self, others: Sequence[Entry], meant: NameMatcher | None) -> Sequence[str]:
         """Return the links that are shown, and count all the others."""
-        if not others:
-            return ()
         links = [entry.name for entry in others if entry.is_link and entry.addressable]
         unnameable = sum(not entry.addressable for entry in others)
-        files = self._glob.reach(state).files
-        shown = files.meant(links) if self._with_links and files is not None else ()
+        shown = meant.meant(links) if self._with_links and meant is not None else ()
         self.skipped[SkipReason.UNNAMEABLE] += unnameable
         self.skipped[SkipReason.SPECIAL] += len(others) - unnameable - len(links)
         self.skipped[SkipReason.LINK] += len(links) - len(shown)
         return shown
+
+
+def without_ignored(
+    listed: Sequence[tuple[Directory, Level]], skipped: Counter[SkipReason]
+) -> Sequence[tuple[Directory, Level]]:
+    """Return listings without what the rules in force in each leave out and what belongs to version control."""
+    ignored = _ignored(listed)
+    return [
+        (directory, _kept(level, ignored.get(directory.prefix, _NOTHING), skipped))
+        if directory.prefix in ignored or _has_version_control(level)
+        else (directory, level)
+        for directory, level in listed
+    ]
 
 
 def prefix_of(directory: Target) -> str:
@@ -172,6 +147,55 @@ def reason_of(error: FsError) -> SkipReason:
             return SkipReason.FAILED
 
 
+def with_slash(name: str) -> str:
+    """Return what the name of a directory is ordered by."""
+    return f"{name}/"
+
+
+def _meant(level: Level, matcher: NameMatcher | None) -> tuple[Sequence[str], Sequence[int | None] | None]:
+    """Return the names of files that are meant, with their sizes if those are known."""
+    files, sizes = level.files, level.sizes
+    if matcher is None:
+        return (), None if sizes is None else ()
+    if matcher.is_all:
+        return files, sizes
+    if sizes is None:
+        return matcher.meant(files), None
+    which = matcher.which(files)
+    return list(compress(files, which)), list(compress(sizes, which))
+
+
+def _ignored(listed: Sequence[tuple[Directory, Level]]) -> Mapping[str, AbstractSet[str]]:
+    """Return the names that rules leave out, with a `/` behind those of directories, by the prefix before them."""
+    ignored: dict[str, set[str]] = {}
+    together: dict[IgnoreRules, list[Names]] = {}
+    for directory, level in listed:
+        if directory.rules.files:
+            others = [entry.name for entry in level.others if entry.addressable]
+            names = Names(directory.prefix, [*level.files, *others] if others else level.files, level.directories)
+            together.setdefault(directory.rules, []).append(names)
+    for rules, names in together.items():
+        for path in rules.ignored(names):
+            end = path.rfind("/", 0, len(path) - 1) + 1
+            ignored.setdefault(path[:end], set()).add(path[end:])
+    return ignored
+
+
+def _kept(level: Level, ignored: AbstractSet[str], skipped: Counter[SkipReason]) -> Level:
+    keep = [_keeps(name, ignored) for name in level.files]
+    directories = [name for name in level.directories if _keeps(name, ignored, mark="/")]
+    others = [entry for entry in level.others if _keeps(entry.name, ignored)]
+    skipped[SkipReason.IGNORED] += len(keep) - sum(keep)
+    skipped[SkipReason.IGNORED] += len(level.directories) - len(directories) + len(level.others) - len(others)
+    return Level(
+        files=list(compress(level.files, keep)),
+        sizes=None if level.sizes is None else list(compress(level.sizes, keep)),
+        directories=directories,
+        others=others,
+        is_complete=level.is_complete,
+    )
+
+
 def _has_version_control(level: Level) -> bool:
     isdisjoint = VERSION_CONTROL_NAMES.isdisjoint
     return not (
@@ -179,9 +203,5 @@ def _has_version_control(level: Level) -> bool:
     )
 
 
-def _keeps(name: str, ignored: frozenset[str], mark: str) -> bool:
+def _keeps(name: str, ignored: AbstractSet[str], *, mark: str = "") -> bool:
     return name not in VERSION_CONTROL_NAMES and name + mark not in ignored
-
-
-def _with_slash(name: str) -> str:
-    return f"{name}/"

@@ -49,7 +49,7 @@ class _Segment:
     ignores: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _RuleFile:
     """The rules of the `.gitignore` in the directory at `prefix`."""
 
@@ -68,7 +68,7 @@ class _RuleFile:
         return decided
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
     """The rules in force in a directory; those of the nearest file come first."""
 

@@ -58,6 +58,7 @@ class Walk:
         skipped: How many names of each kind were left out so far. A link that is part of a run does not count.
         directories: Directories that were listed so far.
         files: Files that were met so far, whether the pattern means them or not.
+        is_complete: Whether no directory so far had more names than are looked at.
 
     Raises:
         NotFound, NotDirectory, PermissionDenied: `start` cannot be listed.
@@ -70,8 +71,8 @@ class Walk:
         start: Target,
         *,
         bounds: SearchBounds,
-        ordered: bool,
         glob: Glob = EVERYTHING,
+        ordered: bool = False,
         with_sizes: bool = False,
         with_links: bool = False,
     ) -> None:
@@ -80,7 +81,7 @@ class Walk:
         self._bounds = bounds
         self._ordered = ordered
         self._glob = glob
-        self._sieve = Sieve(glob, gitignore=bounds.gitignore, with_links=with_links)
+        self._sieve = Sieve(glob, with_links=with_links)
         self._with_sizes = with_sizes
         self._tasks = anyio.create_task_group()
         self._runs = self._walked()
@@ -89,6 +90,11 @@ class Walk:
     def skipped(self) -> Counter[SkipReason]:
         """Return how many names of each kind were left out so far."""
         return self._sieve.skipped
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether no directory had more names than are looked at."""
+        return self._sieve.is_complete
 
     @property
     def directories(self) -> int:
@@ -119,7 +125,7 @@ class Walk:
 
     async def _walked(self) -> AsyncGenerator[Run]:
         sieve, bounds = self._sieve, self._bounds
-        rules = await rules_above(self._backend, self._start, sieve) if bounds.gitignore else IgnoreRules()
+        rules = await rules_above(self._backend, self._start, self.skipped) if bounds.gitignore else IgnoreRules()
         ahead = Ahead(self._backend, self._tasks, sieve, bounds=bounds, with_sizes=self._with_sizes)
         ahead.begin(Directory(self._start, state=self._glob.start, rules=rules))
         if self._ordered:
