@@ -1,14 +1,15 @@
 """The code blocks of the pages, and what the pages say about each."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
 
-__all__ = ["PROJECT", "Block", "blocks_of", "pages"]
+__all__ = ["PROJECT", "Block", "blocks_of", "is_output", "pages"]
 
 PROJECT: Final = Path(__file__).parents[2]
 
@@ -16,6 +17,9 @@ _FILE: Final = re.compile(r"`([^`]+)`:$")
 """A block is the content of a file if the line above it ends so."""
 _NOT_RUN: Final = re.compile(r"^\*Not run by the tests: (.+)\*$")
 """What the line above a block says, for every reader to see, if nothing can run it here."""
+
+_SERVERS: Final = ("mcpServers", "servers", "mcp")
+"""Under which clients keep their servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,13 @@ class Block:
     text: str
     file: str | None
     not_run: str | None
+
+    @property
+    def servers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the MCP servers that it names, if it is the configuration of a client."""
+        config: Mapping[str, Any] = json.loads(self.text) if self.language == "json" else {}
+        found: list[Mapping[str, Mapping[str, Any]]] = [config[key] for key in _SERVERS if key in config]
+        return found[0] if found else {}
 
     @property
     def place(self) -> str:
@@ -80,3 +91,8 @@ def blocks_of(page: str) -> Sequence[Block]:
             )
         )
     return blocks
+
+
+def is_output(above: Block, block: Block) -> bool:
+    """Whether a block shows what the commands above it print."""
+    return block.language == "text" and block.file is None and above.language == "sh" and above.not_run is None

@@ -1,4 +1,4 @@
-"""Every command block of the pages is run, every configuration block is read by what it is for."""
+"""Every command block of the pages is run, with its configuration files where it expects them."""
 
 import re
 from collections.abc import Generator, Sequence
@@ -8,16 +8,13 @@ from typing import Final
 
 import pytest
 
-from tests.docs.blocks import Block, blocks_of, pages
+from tests.docs.blocks import Block, blocks_of, is_output, pages
 from tests.docs.forks import forking
 from tests.docs.world import Ran, World
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
 
 pytestmark = pytest.mark.xdist_group("docs")
-
-ENTRIES: Final = ("mcpServers", "servers", "mcp")
-"""Under which clients keep their servers."""
 
 PAGES: Final = [page for page in pages() if any(block.language == "sh" for block in blocks_of(page))]
 
@@ -52,23 +49,18 @@ def aws_variables(s3: S3Server) -> dict[str, str]:
     }
 
 
-def is_output(above: Block, block: Block) -> bool:
-    """Whether a block shows what the commands above it print."""
-    return block.language == "text" and block.file is None and above.language == "sh"
-
-
 def commands(page: str) -> Sequence[Block]:
-    """Return the blocks that are files or commands and can be run."""
+    """Return the blocks that are commands, files, or a client's servers."""
     return [
         block
         for block in blocks_of(page)
-        if block.not_run is None and (block.language == "sh" or block.file is not None)
+        if block.not_run is None and (block.language == "sh" or block.file is not None or block.servers)
     ]
 
 
 def check_output(page: str, world: World, ran: dict[int, Ran]) -> None:
     for above, block in pairwise(blocks_of(page)):
-        if is_output(above, block) and above.not_run is None:
+        if is_output(above, block):
             parts = world.here(block.text).split("...\n")
             pattern = ".*".join(re.escape(part) for part in parts)
             assert re.fullmatch(pattern, ran[above.line].output, re.DOTALL), f"{block.place}: {ran[above.line]}"
@@ -76,7 +68,9 @@ def check_output(page: str, world: World, ran: dict[int, Ran]) -> None:
 
 def check_servers(page: str, blocks: Sequence[Block], ran: dict[int, Ran]) -> None:
     """Check that every server that a page starts has opened its root."""
-    wanted = sum(len(re.findall(r"\bseamfs serve ", block.text)) for block in blocks if block.language == "sh")
+    lines = sum(len(re.findall(r"\bseamfs serve ", block.text)) for block in blocks if block.language == "sh")
+    entries = [entry for block in blocks for entry in block.servers.values() if "url" not in entry]
+    wanted = lines + len(entries)
     told = "".join(each.errors for each in ran.values())
     assert told.count('"event": "serving"') >= wanted, f"{page}: {told}"
 

@@ -59,6 +59,7 @@ class World:
         self._plant_bucket()
         self._plant_ssh()
         self._plant_programs()
+        self._plant_profile()
         (home / ".local" / "state").mkdir(parents=True)
         releases = home / "releases"
         releases.mkdir()
@@ -71,6 +72,10 @@ class World:
         shutil.copytree(_PROGRAMS, programs)
         (programs / "seamfs").write_text(CLIENT)
         (programs / "seamfs").chmod(0o755)
+
+    def _plant_profile(self) -> None:
+        (self.home / ".aws").mkdir()
+        (self.home / ".aws" / "config").write_text("[profile agents]\nregion = eu-central-1\n")
 
     def _plant_bucket(self) -> None:
         self._s3.client.create_bucket(Bucket=BUCKET)
@@ -148,9 +153,11 @@ class World:
     def _step(self, block: Block) -> str:
         mark = shlex.quote(f"\n{_MARK}{block.line}\n")
         text = self.here(block.text)
-        if block.file is not None:
-            file = Path(block.file.replace("~", str(self.home), 1))
+        if block.language != "sh":
+            file = Path((block.file or "clients.json").replace("~", str(self.home), 1))
             text = f"mkdir -p {shlex.quote(str(file.parent))}\nprintf %s {shlex.quote(text)} > {shlex.quote(str(file))}"
+            if block.servers:
+                text += f"\nconnect {shlex.quote(str(file))}"
         elif "--http" in text:
             # A server that stays; what follows on the page needs it.
             text = (
