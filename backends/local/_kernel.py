@@ -1,7 +1,7 @@
 """What Python does not offer of Linux.
 
-Rename without replacing, exchange of two names, blocks that two files share, a flush that is only begun, and large
-pages for a large content.
+Opening what is below a directory without following a link, rename without replacing, exchange of two names, blocks that
+two files share, a flush that is only begun, and large pages for a large content.
 """
 
 import ctypes
@@ -13,13 +13,24 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["begin_flush", "exchange", "prefer_huge_pages", "rename_no_replace", "share_blocks"]
+__all__ = [
+    "begin_flush",
+    "exchange",
+    "open_without_links",
+    "prefer_huge_pages",
+    "rename_no_replace",
+    "share_blocks",
+]
 
 # linux/fs.h
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 _SYNC_FILE_RANGE_WRITE: Final = 2
 _FICLONERANGE: Final = 0x4020940D  # of most machines; the others answer that they know no such request
+# linux/openat2.h, asm-generic/unistd.h: since Linux 5.6, and the C library has no function for it
+_OPENAT2: Final = 437
+_RESOLVE_NO_SYMLINKS: Final = 0x04
+_RESOLVE_BENEATH: Final = 0x08
 # asm-generic/mman-common.h
 _MADV_HUGEPAGE: Final = 14
 _HUGE_PAGE_BYTES: Final = 2 << 20
@@ -42,6 +53,19 @@ def _load(name: str, *arguments: type[Any]) -> Callable[..., int] | None:
 _renameat2 = _load("renameat2", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
 _sync_file_range = _load("sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _madvise = _load("madvise", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_syscall = _load("syscall", ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+
+
+def open_without_links(directory: int, path: str, flags: int) -> int | None:
+    """Open what `path` leads to below an open directory, if no part of it is a link; `None` if that fails.
+
+    It takes one call whatever the depth. Why it failed, or that the kernel cannot, is found out by going step by step.
+    """
+    if _syscall is None:
+        return None
+    how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH)
+    fd = _syscall(_OPENAT2, directory, os.fsencode(path), how, len(how))
+    return fd if fd >= 0 else None
 
 
 def prefer_huge_pages(view: memoryview) -> None:

@@ -10,14 +10,14 @@ from itertools import islice
 from typing import Final
 
 from backends._workers import WorkerCall
-from backends.local._descent import Descent
 from backends.local._errors import refusal_of_one
-from backends.local._tree import Names, is_text
+from backends.local._kernel import open_without_links
+from backends.local._tree import directory_below, is_text
 from fs_core.errors import FsError, NotDirectory, Reason
 from fs_core.paths import is_staged_name
 from fs_core.types import Entry, FileKind, Level, Listing, Target
 
-__all__ = ["KINDS", "NamesByKind", "levels", "listing_of", "opened_directory"]
+__all__ = ["KINDS", "NamesByKind", "levels", "listing_of", "open_names"]
 
 KINDS: Final = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY}
 _READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -26,14 +26,14 @@ _NAMES_AT_ONCE: Final = 10_000
 """After so many names of one directory a cancellation is looked for."""
 
 
-def opened_directory(parent: int, names: Names, *, path: str) -> int:
-    """Open the last of `names`, which is in the directory `parent`, for reading its names; nothing else than one.
+def open_names(parent: int, name: str, *, path: str) -> int:
+    """Open what is called `name` in the directory `parent`, which is itself without a name, if it is a directory.
 
     Raises:
         NotDirectory: something else, a link too, stands there.
     """
     try:
-        return os.open(names[-1] if names else ".", _READ, dir_fd=parent)
+        return os.open(name or ".", _READ, dir_fd=parent)
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             raise NotDirectory(Reason.IS_NOT_DIRECTORY, path=path, operation="list") from error
@@ -49,31 +49,44 @@ def listing_of(fd: int, *, limit: int) -> Listing:
 
 
 def levels(
-    descent: Descent,
-    directories: Sequence[tuple[Target, Names]],
-    *,
-    entries_max: int,
-    with_sizes: bool,
-    call: WorkerCall,
+    root: int, directories: Sequence[tuple[Target, str]], *, entries_max: int, with_sizes: bool, call: WorkerCall
 ) -> list[Level | FsError]:
     """Return the names of each directory by their kinds, or why they cannot be told.
+
+    Args:
+        root: A descriptor of the root.
+        directories: Each with its path below the root, which is empty for that itself.
+        entries_max: How many names of one are told.
+        with_sizes: Whether sizes of files are told.
+        call: Is asked before each whether to go on.
 
     Raises:
         Unavailable: none can be told.
     """
     found: list[Level | FsError] = []
-    for target, names in directories:
+    for target, below in directories:
         call.check()
-        path = target.display_path
         try:
-            fd = opened_directory(descent.enter(names[:-1], path=path), names, path=path)
+            fd = _open_below(root, below, path=target.display_path)
             try:
                 found.append(_level(fd, entries_max=entries_max, with_sizes=with_sizes, call=call))
             finally:
                 os.close(fd)
         except (OSError, FsError) as error:
-            found.append(refusal_of_one(error, path=path, operation="list"))
+            found.append(refusal_of_one(error, path=target.display_path, operation="list"))
     return found
+
+
+def _open_below(root: int, below: str, *, path: str) -> int:
+    fd = open_without_links(root, below or ".", _READ)
+    if fd is not None:
+        return fd
+    above, _, name = below.rpartition("/")
+    parent = directory_below(root, above, path=path, operation="list")
+    try:
+        return open_names(parent, name, path=path)
+    finally:
+        os.close(parent)
 
 
 class NamesByKind:
@@ -109,21 +122,23 @@ class NamesByKind:
 
     def settle(self, names_max: int) -> int:
         """Sort, leave staged files out, keep the first names, and return how many are left."""
-        self.files.sort()
-        self.directories.sort()
-        self.others = sorted((each for each in self.others if not is_staged_name(each.name)), key=_name)
-        _drop_staged(self.files)
-        _drop_staged(self.directories)
-        if len(self.files) + len(self.directories) + len(self.others) > names_max:
-            self._cut(names_max)
-        return len(self.files) + len(self.directories) + len(self.others)
-
-    def _cut(self, names_max: int) -> None:
+        files, directories, others = self.files, self.directories, self.others
+        files.sort()
+        _drop_staged(files)
+        if directories:
+            directories.sort()
+            _drop_staged(directories)
+        if others:
+            others[:] = sorted((each for each in others if not is_staged_name(each.name)), key=_name)
+        count = len(files) + len(directories) + len(others)
+        if count <= names_max:
+            return count
         self.is_complete = False
-        end = sorted([*self.files, *self.directories, *(each.name for each in self.others)])[names_max]
-        del self.files[bisect_left(self.files, end) :]
-        del self.directories[bisect_left(self.directories, end) :]
-        del self.others[bisect_left(self.others, end, key=_name) :]
+        end = sorted([*files, *directories, *map(_name, others)])[names_max]
+        del files[bisect_left(files, end) :]
+        del directories[bisect_left(directories, end) :]
+        del others[bisect_left(others, end, key=_name) :]
+        return names_max
 
 
 def _level(fd: int, *, entries_max: int, with_sizes: bool, call: WorkerCall) -> Level:

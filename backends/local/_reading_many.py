@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from backends._workers import WorkerCall
-from backends.local._descent import Descent
 from backends.local._errors import refusal_of_one
 from backends.local._reading import read_whole
-from backends.local._tree import open_regular, opened_regular, regular_or_refuse
+from backends.local._tree import directory_below, open_regular, opened_regular, regular_or_refuse
 from backends.local._version import content_identity
 from fs_core.errors import FsError, Reason, StaleVersion
 from fs_core.protocol import FileSink, too_large
@@ -33,28 +32,52 @@ class Located(NamedTuple):
 
 
 def read_files(
-    descent: Descent, files: Sequence[Located], sink: FileSink, *, size_bytes_max: int, call: WorkerCall
+    root: int, files: Sequence[Located], sink: FileSink, *, size_bytes_max: int, call: WorkerCall
 ) -> list[FsError | None]:
-    """Feed files to `sink`, those of a directory together; return what kept each from it.
+    """Feed files below an open root to `sink`, those of a directory together; return what kept each from it.
 
     Raises:
         Unavailable: none can be read.
     """
     refusals: list[FsError | None] = [None] * len(files)
-    parent, entered = 0, None
-    for index in sorted(range(len(files)), key=lambda index: files[index].directory):
-        call.check()
-        target, directory, name = files[index]
-        try:
-            if directory != entered:
-                names = tuple(directory.split("/")) if directory else ()
-                parent, entered = descent.enter(names, path=target.display_path), directory
-            content = _content(parent, name, target, size_bytes_max=size_bytes_max, call=call)
-        except (OSError, FsError) as error:
-            refusals[index] = refusal_of_one(error, path=target.display_path, operation="read")
-        else:
-            sink(index, content)
+    entered = _Entered(root)
+    try:
+        for index in sorted(range(len(files)), key=lambda index: files[index].directory):
+            call.check()
+            target, directory, name = files[index]
+            try:
+                parent = entered.at(directory, path=target.display_path)
+                content = _content(parent, name, target, size_bytes_max=size_bytes_max, call=call)
+            except (OSError, FsError) as error:
+                refusals[index] = refusal_of_one(error, path=target.display_path, operation="read")
+            else:
+                sink(index, content)
+    finally:
+        entered.close()
     return refusals
+
+
+class _Entered:
+    """The directory that files are read from at the moment."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._directory = ""
+        self._fd: int | None = None
+
+    def at(self, directory: str, *, path: str) -> int:
+        """Return a descriptor of `directory` that is good until the next call."""
+        if self._fd is None or directory != self._directory:
+            self.close()
+            self._fd = directory_below(self._root, directory, path=path, operation="read")
+            self._directory = directory
+        return self._fd
+
+    def close(self) -> None:
+        """Release it."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
 
 def _content(parent: int, name: str, target: Target, *, size_bytes_max: int, call: WorkerCall) -> bytes:

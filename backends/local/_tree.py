@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from backends.local._kernel import open_without_links
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
 
 __all__ = [
@@ -21,8 +22,8 @@ __all__ = [
     "Names",
     "Opened",
     "Tree",
+    "directory_below",
     "is_text",
-    "open_directory",
     "open_regular",
     "opened_regular",
     "regular_or_refuse",
@@ -157,6 +158,24 @@ class Tree:
             parent.close()
 
 
+def directory_below(root: int, directory: str, *, path: str, operation: Operation) -> int:
+    """Open `directory`, a path below an open root or nothing for that itself, for walking on from it.
+
+    It is for the caller to close.
+    """
+    fd = open_without_links(root, directory or ".", _WALK)
+    if fd is not None:
+        return fd
+    fd = os.dup(root)
+    try:
+        for name in directory.split("/") if directory else ():
+            fd = _step(fd, name, path=path, operation=operation)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
 class MadeParent:
     """The directory of a file that is to be written, with the directories that were made on the way to it.
 
@@ -248,21 +267,16 @@ def _resolved(absolute: Path, *, path: str) -> Path:
 
 def _step(fd: int, name: str, *, path: str, operation: Operation) -> int:
     """Open the directory `name` in `fd` and close `fd`."""
-    below = open_directory(fd, name, path=path, operation=operation)
-    os.close(fd)
-    return below
-
-
-def open_directory(fd: int, name: str, *, path: str, operation: Operation) -> int:
-    """Open the directory `name` in `fd` for walking on from it, without following a link."""
     try:
-        return os.open(name, _WALK, dir_fd=fd)
+        below = os.open(name, _WALK, dir_fd=fd)
     except OSError as error:
         # A link was met; what stands there now may be a directory again, put back in this very moment.
         if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link_or_directory(fd, name):
             reason = "a directory was replaced by a symbolic link while it was opened"
             raise SandboxDenied(reason, path=path, operation=operation) from error
         raise
+    os.close(fd)
+    return below
 
 
 def _is_link_or_directory(fd: int, name: str) -> bool:

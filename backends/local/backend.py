@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
 from backends._workers import WorkerCall, Workers
-from backends.local._descent import Descent, descending
 from backends.local._errors import mapped_errors
-from backends.local._listing import KINDS, levels, listing_of, opened_directory
+from backends.local._listing import KINDS, levels, listing_of, open_names
 from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
@@ -165,22 +164,22 @@ class LocalBackend(Backend):
     ) -> Sequence[Level | FsError]:
         """Return the names in several directories in one thread hop, with no look at a file unless sizes are wanted."""
 
-        def work(descent: Descent, call: WorkerCall) -> Sequence[Level | FsError]:
-            named = [(target, self._names(target)) for target in directories]
-            return levels(descent, named, entries_max=entries_max, with_sizes=with_sizes, call=call)
+        def work(root: int, call: WorkerCall) -> Sequence[Level | FsError]:
+            found = [(target, self._path(target)) for target in directories]
+            return levels(root, found, entries_max=entries_max, with_sizes=with_sizes, call=call)
 
-        return await self._run_descending(directories, "list", work)
+        return await self._run_below(directories, "list", work)
 
     async def read_many(
         self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
     ) -> Sequence[FsError | None]:
         """Feed several files in one thread hop, those of a directory together."""
 
-        def work(descent: Descent, call: WorkerCall) -> Sequence[FsError | None]:
-            located = [self._located(target) for target in files]
-            return read_files(descent, located, sink, size_bytes_max=size_bytes_max, call=call)
+        def work(root: int, call: WorkerCall) -> Sequence[FsError | None]:
+            found = [Located(target, *_parent_and_name(self._path(target))) for target in files]
+            return read_files(root, found, sink, size_bytes_max=size_bytes_max, call=call)
 
-        return await self._run_descending(files, "read", work)
+        return await self._run_below(files, "read", work)
 
     async def write(self, target: Target, data: bytes, *, condition: WriteCondition) -> WriteReceipt:
         """Stage beside the target, verify under the shared lock, publish with one rename."""
@@ -241,18 +240,22 @@ class LocalBackend(Backend):
 
         return await self._workers.run(run)
 
-    async def _run_descending(
-        self, targets: Sequence[Target], operation: Operation, work: Callable[[Descent, WorkerCall], Sequence[T]]
+    async def _run_below(
+        self, targets: Sequence[Target], operation: Operation, work: Callable[[int, WorkerCall], Sequence[T]]
     ) -> Sequence[T]:
-        """Run `work` on many files or directories, in one thread hop."""
+        """Run `work` on many files or directories, given a descriptor of the root, in one thread hop."""
         if not targets:
             return []
         path = targets[0].display_path
 
         def run(call: WorkerCall) -> Sequence[T]:
             call.check()
-            with descending(self._opened(path), path=path, operation=operation) as descent:
-                return work(descent, call)
+            with mapped_errors(path, operation):
+                root = self._opened(path).enter(path=path, operation=operation)
+            try:
+                return work(root, call)
+            finally:
+                os.close(root)
 
         return await self._workers.run(run)
 
@@ -262,19 +265,17 @@ class LocalBackend(Backend):
         return self._tree
 
     def _names(self, target: Target) -> Names:
+        path = self._path(target)
+        return tuple(path.split("/")) if path else ()
+
+    def _path(self, target: Target) -> str:
+        """Return where `target` is below the root; nothing for that itself."""
         if target.key == self._root.url:
-            return ()
+            return ""
         below = target.key.removeprefix(self._below)
         if below == target.key:
-            raise _foreign(target)
-        return tuple(below.split("/"))
-
-    def _located(self, target: Target) -> Located:
-        below = "" if target.key == self._root.url else target.key.removeprefix(self._below)
-        if below == target.key:
-            raise _foreign(target)
-        directory, _, name = below.rpartition("/")
-        return Located(target, directory, name)
+            raise ValueError(f"no target of this workspace: {target.key}")
+        return below
 
     def _stat(self, target: Target, names: Names) -> FileInfo | None:
         tree = self._opened(target.display_path)
@@ -290,12 +291,13 @@ class LocalBackend(Backend):
 
     def _list(self, target: Target, names: Names, limit: int) -> Listing:
         with self._opened(target.display_path).parent(names, path=target.display_path, operation="list") as parent:
-            fd = opened_directory(parent, names, path=target.display_path)
+            fd = open_names(parent, names[-1] if names else "", path=target.display_path)
         try:
             return listing_of(fd, limit=limit)
         finally:
             os.close(fd)
 
 
-def _foreign(target: Target) -> ValueError:
-    return ValueError(f"no target of this workspace: {target.key}")
+def _parent_and_name(path: str) -> tuple[str, str]:
+    directory, _, name = path.rpartition("/")
+    return directory, name

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.local import LocalBackend, _descent, _listing, _reading_many, open_local
+from backends.local import LocalBackend, _listing, _reading_many, _tree, open_local
 from backends.options import LocalOptions
 from fs_core.errors import ErrorCode, FsError, Unavailable
 from fs_core.paths import staged_name
@@ -48,6 +48,10 @@ class _OsWith:
 
     def __getattr__(self, name: str) -> Any:
         return self._functions.get(name) or getattr(os, name)
+
+
+def _no_descriptor(*_: object) -> None:
+    """Stands in for what only some kernels can."""
 
 
 async def _levels(
@@ -219,11 +223,13 @@ async def test_a_directory_that_became_a_link_leads_nowhere(root: Path, backend:
     assert fed == []
 
 
-@pytest.mark.parametrize("held_max", [2, 3, 32])
-async def test_deep_directories_are_reached_whatever_is_held_open(
-    root: Path, backend: LocalBackend, monkeypatch: pytest.MonkeyPatch, held_max: int
+@pytest.mark.parametrize("is_fast", [True, False], ids=["in one step", "step by step"])
+async def test_deep_directories_are_reached_in_any_order(
+    root: Path, backend: LocalBackend, monkeypatch: pytest.MonkeyPatch, is_fast: bool
 ) -> None:
-    monkeypatch.setattr(_descent, "_HELD_MAX", held_max)
+    if not is_fast:
+        for module in (_tree, _listing):
+            monkeypatch.setattr(module, "open_without_links", _no_descriptor)
     trunk = "/".join("abcdefgh" * 6)
     paths = [trunk[: 2 * depth - 1] for depth in (48, 1, 47, 20, 21, 3, 48)] + ["a/b/x/y", "a/b", "z"]
     for path in paths:
@@ -308,10 +314,11 @@ async def test_too_many_open_files_end_the_whole_call(
     def open_none(*_: Any, **__: Any) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(_listing, "os", _OsWith(open=open_none))
+    for module in (_tree, _listing):
+        monkeypatch.setattr(module, "open_without_links", _no_descriptor)
+        monkeypatch.setattr(module, "os", _OsWith(open=open_none))
     with pytest.raises(Unavailable, match="too many files are open in this process"):
         await _levels(backend, "d")
-    monkeypatch.setattr(_descent, "open_directory", open_none)
     with pytest.raises(Unavailable, match="too many files are open in this process"):
         await _contents(backend, "d/a")
 
