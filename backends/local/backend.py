@@ -20,7 +20,7 @@ from backends.options import LocalOptions
 from fs_core.cancellation import to_the_end
 from fs_core.errors import FsError, NotDirectory, NotRegularFile, Operation, Reason, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display
-from fs_core.protocol import Backend, Capabilities, FileSink, Guard, Scanned, Sink
+from fs_core.protocol import Backend, Bulk, Capabilities, FileSink, Guard, Scanned, Sink
 from fs_core.splice import Replacement, Splice
 from fs_core.types import (
     FileInfo,
@@ -72,6 +72,8 @@ class LocalBackend(Backend):
     """
 
     scheme: ClassVar[str] = "file"
+    bulk: ClassVar[Bulk] = Bulk(directories=64, files=256)
+    """A thread hop costs as much as several directories or files of a cached tree."""
 
     def __init__(self, tree: Tree, *, path: Path, workers: Workers, options: LocalOptions) -> None:
         self._tree = tree
