@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +25,13 @@ _SERVERS: Final = ("mcpServers", "servers", "mcp")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block.
+    """One block of code.
 
     Attributes:
         page: Relative to the project.
-        line: Of its fence, counted from 1.
+        line: Of its fence or beginning, counted from 1.
         heading: The last one above it.
-        language: What stands behind the fence.
+        language: What stands behind the fence; nothing for a block that is only indented.
         text: Its content.
         file: The file whose content it is.
         not_run: Why nothing runs it.
@@ -64,6 +65,7 @@ def pages() -> Sequence[str]:
     return sorted(str(page.relative_to(PROJECT)) for page in found)
 
 
+@cache
 def blocks_of(page: str) -> Sequence[Block]:
     """Return the blocks of a page, in order."""
     text = (PROJECT / page).read_text(encoding="utf-8")
@@ -74,7 +76,7 @@ def blocks_of(page: str) -> Sequence[Block]:
     for index, token in enumerate(tokens):
         if token.type == "heading_open":
             heading = tokens[index + 1].content
-        if token.type != "fence" or token.map is None:
+        if token.type not in {"fence", "code_block"} or token.map is None:
             continue
         start = token.map[0]
         above = next((line.strip() for line in reversed(lines[:start]) if line.strip()), "")
