@@ -21,12 +21,14 @@ def all_blocks(language: str) -> list[Block]:
 
 
 def read_by(block: Block, above: Block | None) -> str | None:
-    """Return which test has to do with a block."""
+    """Return what has to do with a block: a test of this folder, or `make docs`."""
     match block.language:
         case "sh":
             return "commands"
-        case "toml" | "python" | "mermaid":
+        case "toml" | "python":
             return block.language
+        case "mermaid" | "{toctree}":
+            return "the site"
         case "json" if block.servers:
             return "servers"
         case "json" | "ini" | "text" if block.file is not None:
