@@ -1,7 +1,7 @@
 """Directories are listed before a walk comes to them, those that it comes to first first, and in bounded number."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
@@ -54,13 +54,12 @@ class Ahead:
         self._push(start)
         self._list_more()
 
-    async def any(self) -> Directory | None:
-        """Return a directory that is listed; `None` when all have been returned."""
-        while not self._listed:
-            if not self._unlisted and not self._calls:
-                return None
-            await self._more_listed()
-        return self._taken(self._listed.popitem(last=False)[1])
+    async def directories(self) -> AsyncGenerator[Directory]:
+        """Return all directories, as they are listed."""
+        while self._listed or self._unlisted or self._calls or self._failure is not None:
+            while not self._listed:
+                await self._more_listed()
+            yield self._taken(self._listed.popitem(last=False)[1])
 
     async def child(self, parent: Directory | None, index: int) -> Directory:
         """Return a directory below `parent`, or the first of all, when it is listed."""
@@ -145,6 +144,7 @@ class Ahead:
             await read_ignore_files(self._backend, listed, self._sieve.skipped)
             listed = without_ignored(listed, self._sieve.skipped)
         for directory, level in listed:
+            self._sieve.directories += 1
             self._sieve.sift(directory, level)
             self._large.discard(directory)
             self._add(directory)

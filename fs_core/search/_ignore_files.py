@@ -15,7 +15,7 @@ from fs_core.search.ignore import FILES_IN_FORCE_MAX, IGNORE_FILE_BYTES_MAX, IGN
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Level, Target
 
-__all__ = ["read_ignore_files", "rules_above"]
+__all__ = ["contents_of", "read_ignore_files", "rules_above", "with_file"]
 
 INLINE_BYTES_MAX: Final = 2 << 10
 """A larger file is compiled in a thread, since that takes milliseconds."""
@@ -28,9 +28,10 @@ async def read_ignore_files(
     having = [directory for directory, level in listed if _has_ignore_file(level)]
     for first in range(0, len(having), backend.bulk.files):
         some = having[first : first + backend.bulk.files]
-        contents = await _contents(backend, [directory.target for directory in some], skipped)
+        files = [backend.child(directory.target, IGNORE_FILE_NAME) for directory in some]
+        contents = await contents_of(backend, files, skipped)
         for index, data in contents.items():
-            some[index].rules = await _with_file(some[index].rules, some[index].prefix, data)
+            some[index].rules = await with_file(some[index].rules, some[index].prefix, data)
 
 
 async def rules_above(backend: Backend, start: Target, skipped: Counter[SkipReason]) -> IgnoreRules:
@@ -41,16 +42,15 @@ async def rules_above(backend: Backend, start: Target, skipped: Counter[SkipReas
     above = [await backend.resolve(RootedPath(()))]
     for name in start.display_path.split("/")[: FILES_IN_FORCE_MAX - 1]:
         above.append(backend.child(above[-1], name))
-    contents = await _contents(backend, above[:-1], skipped)
+    contents = await contents_of(backend, [backend.child(one, IGNORE_FILE_NAME) for one in above[:-1]], skipped)
     for index in sorted(contents):
-        rules = await _with_file(rules, prefix_of(above[index]), contents[index])
+        rules = await with_file(rules, prefix_of(above[index]), contents[index])
     return rules
 
 
-async def _contents(backend: Backend, directories: Sequence[Target], skipped: Counter[SkipReason]) -> dict[int, bytes]:
-    """Return the content of every `.gitignore` there is, by the place of its directory."""
+async def contents_of(backend: Backend, files: Sequence[Target], skipped: Counter[SkipReason]) -> dict[int, bytes]:
+    """Return the content of those of `files` that there are, by their places."""
     contents: dict[int, bytes] = {}
-    files = [backend.child(directory, IGNORE_FILE_NAME) for directory in directories]
     for error in await backend.read_many(files, contents.__setitem__, size_bytes_max=IGNORE_FILE_BYTES_MAX):
         if not isinstance(error, NotFound | NotDirectory | NotRegularFile | None):
             skipped[reason_of(error)] += 1
@@ -62,7 +62,8 @@ def _has_ignore_file(level: Level) -> bool:
     return place < len(level.files) and level.files[place] == IGNORE_FILE_NAME
 
 
-async def _with_file(rules: IgnoreRules, prefix: str, data: bytes) -> IgnoreRules:
+async def with_file(rules: IgnoreRules, prefix: str, data: bytes) -> IgnoreRules:
+    """Return the rules with those of a `.gitignore` at `prefix`."""
     if len(data) <= INLINE_BYTES_MAX:
         return rules.with_file(prefix, data)
     return await to_thread.run_sync(rules.with_file, prefix, data)

@@ -78,8 +78,8 @@ class Sieve:
 
     Attributes:
         skipped: How many names of each kind were left out.
-        directories: How many directories were sifted.
-        files: How many files were met in them.
+        directories: How many directories there were, which is counted by whoever lists them.
+        files: How many files were met.
         is_complete: Whether none had more names than are looked at.
     """
 
@@ -93,7 +93,6 @@ class Sieve:
 
     def sift(self, directory: Directory, level: Level) -> None:
         """Fill `directory` with those of its names that count."""
-        self.directories += 1
         self.files += len(level.files)
         self.is_complete &= level.is_complete
         self.skipped[SkipReason.TOO_LARGE] += not level.is_complete

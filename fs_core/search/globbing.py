@@ -36,7 +36,9 @@ async def glob(backend: Backend, start: Target, pattern: str, *, bounds: SearchB
     with anyio.move_on_after(bounds.timeout_s) as scope:
         start, meant = await _placed(backend, start, pattern)
         try:
-            walk = Walk(backend, await _base(backend, start, meant), glob=meant, bounds=bounds, with_links=True)
+            walk = Walk(
+                backend, await _base(backend, start, meant, pattern), glob=meant, bounds=bounds, with_links=True
+            )
             async with walk:
                 async for run in walk:
                     paths.add(run.prefix, _names(run))
@@ -65,14 +67,14 @@ async def _placed(backend: Backend, start: Target, pattern: str) -> tuple[Target
     return start, parse_glob(pattern)
 
 
-async def _base(backend: Backend, start: Target, meant: Glob) -> Target:
+async def _base(backend: Backend, start: Target, meant: Glob, pattern: str) -> Target:
     """Return the directory that all matches are below."""
     if not meant.parents and not meant.base:
         return start
     names = () if start.display_path == "." else tuple(start.display_path.split("/"))
     if meant.parents > len(names):
         reason = f"leads out of the root {backend.root.url}; use a pattern below the root"
-        raise SandboxDenied(reason, path="../" * meant.parents + "/".join(meant.base), operation="resolve")
+        raise SandboxDenied(reason, path=pattern, operation="resolve")
     return await backend.resolve(RootedPath((*names[: len(names) - meant.parents], *meant.base)))
 
 

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,7 @@ import anyio
 
 from fs_core.protocol import Backend
 from fs_core.search._ahead import Ahead
+from fs_core.search._flat import FlatWalk
 from fs_core.search._ignore_files import rules_above
 from fs_core.search._sieve import Directory, Sieve, prefix_of
 from fs_core.search.bounds import SearchBounds
@@ -124,24 +126,57 @@ class Walk:
         return self._runs
 
     async def _walked(self) -> AsyncGenerator[Run]:
-        sieve, bounds = self._sieve, self._bounds
-        rules = await rules_above(self._backend, self._start, self.skipped) if bounds.gitignore else IgnoreRules()
-        ahead = Ahead(self._backend, self._tasks, sieve, bounds=bounds, with_sizes=self._with_sizes)
-        ahead.begin(Directory(self._start, state=self._glob.start, rules=rules))
-        if self._ordered:
-            steps = [_steps(await ahead.child(None, 0))]
-            while steps:
-                match next(steps[-1], None):
-                    case None:
-                        steps.pop()
-                    case Run() as run:
-                        yield run
-                    case (parent, index):
-                        steps.append(_steps(await ahead.child(parent, index)))
+        rules = await rules_above(self._backend, self._start, self.skipped) if self._bounds.gitignore else IgnoreRules()
+        start = Directory(self._start, state=self._glob.start, rules=rules)
+        flat = await self._flat(start)
+        if flat is not None:
+            runs = _as_listed(flat.directories())
         else:
-            while (directory := await ahead.any()) is not None:
-                if directory.files or _has_more_than_files(directory):
-                    yield _run(directory, 0, len(directory.files), is_first=True)
+            ahead = Ahead(self._backend, self._tasks, self._sieve, bounds=self._bounds, with_sizes=self._with_sizes)
+            ahead.begin(start)
+            runs = _in_order(ahead) if self._ordered else _as_listed(ahead.directories())
+        async with aclosing(runs):
+            async for run in runs:
+                yield run
+
+    async def _flat(self, start: Directory) -> FlatWalk | None:
+        """Return a walk over a flat listing if there is one, it is in order if need be, and all of it may count."""
+        if not self._backend.lists_below or self._glob.depth_max is not None:
+            return None
+        if self._ordered and not self._backend.lists_in_order:
+            return None
+        flat = FlatWalk(
+            self._backend,
+            self._tasks,
+            self._sieve,
+            start=start,
+            glob=self._glob,
+            bounds=self._bounds,
+            with_sizes=self._with_sizes,
+        )
+        await flat.begin()
+        return flat if not self._ordered or self._backend.lists_in_order else None
+
+
+async def _as_listed(directories: AsyncGenerator[Directory]) -> AsyncGenerator[Run]:
+    """Return the runs of directories as these come."""
+    async with aclosing(directories):
+        async for directory in directories:
+            if directory.files or _has_more_than_files(directory):
+                yield _run(directory, 0, len(directory.files), is_first=True)
+
+
+async def _in_order(ahead: Ahead) -> AsyncGenerator[Run]:
+    """Return the runs of all directories in the order of their paths."""
+    steps = [_steps(await ahead.child(None, 0))]
+    while steps:
+        match next(steps[-1], None):
+            case None:
+                steps.pop()
+            case Run() as run:
+                yield run
+            case (parent, index):
+                steps.append(_steps(await ahead.child(parent, index)))
 
 
 def _steps(directory: Directory) -> Iterator[Run | tuple[Directory, int]]:
