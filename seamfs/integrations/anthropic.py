@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "calls_of",
-    "results_of",
     "run_turn",
     "run_turn_sync",
     "runnable_tools",
     "runnable_tools_sync",
     "tool_params",
+    "turn_of",
 ]
 
 
@@ -56,24 +56,26 @@ def tool_params(tools: AgentTools) -> "list[ToolParam]":
     return cast("list[ToolParam]", anthropic_tools(tools.schemas()))
 
 
-async def run_turn(tools: AgentTools, message: "Message") -> "MessageParam | None":
-    """Run the calls of a message by our schedule and return the message that answers them; None if it has none.
+async def run_turn(tools: AgentTools, message: "Message") -> "list[MessageParam]":
+    """Run the calls of a message by our schedule; return it and the results, for the next request.
+
+    Nothing is returned for a message without calls.
 
     Raises:
         RuntimeError: See `AgentTools.call`.
     """
     calls = calls_of(message)
-    return results_of(calls, await tools.run_turn(calls)) if calls else None
+    return turn_of(message, calls, await tools.run_turn(calls)) if calls else []
 
 
-def run_turn_sync(tools: AgentTools, message: "Message") -> "MessageParam | None":
+def run_turn_sync(tools: AgentTools, message: "Message") -> "list[MessageParam]":
     """Do the same while this thread waits, with the tools of `open_agent_tools`."""
     calls = calls_of(message)
-    return results_of(calls, tools.run_turn_sync(calls)) if calls else None
+    return turn_of(message, calls, tools.run_turn_sync(calls)) if calls else []
 
 
 def calls_of(message: "Message") -> list[ToolCall]:
-    """Return the calls that a model made."""
+    """Return the calls that the model made."""
     return [
         ToolCall(block.name, cast("JsonObject", block.input), id=block.id)
         for block in message.content
@@ -81,8 +83,8 @@ def calls_of(message: "Message") -> list[ToolCall]:
     ]
 
 
-def results_of(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> "MessageParam":
-    """Return the message that answers the calls of a turn."""
+def turn_of(message: "Message", calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> "list[MessageParam]":
+    """Return what the model said and what came back, for the next request."""
     blocks: list[ToolResultBlockParam] = [
         {
             "type": "tool_result",
@@ -93,7 +95,7 @@ def results_of(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> "Mes
         }
         for call, result in zip(calls, results, strict=True)
     ]
-    return {"role": "user", "content": blocks}
+    return [{"role": "assistant", "content": message.content}, {"role": "user", "content": blocks}]
 
 
 class _AsyncTool(BetaAsyncBuiltinFunctionTool):

@@ -19,19 +19,18 @@ except ModuleNotFoundError:
     raise
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessage, ChatCompletionToolMessageParam
-    from openai.types.responses import FunctionToolParam, Response
-    from openai.types.responses.response_input_param import FunctionCallOutput
+    from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessage, ChatCompletionMessageParam
+    from openai.types.responses import FunctionToolParam, Response, ResponseInputItemParam
 
 __all__ = [
     "chat_calls_of",
-    "chat_results_of",
     "chat_tool_params",
+    "chat_turn_of",
     "registered_functions",
     "registered_functions_sync",
     "response_calls_of",
-    "response_results_of",
     "response_tool_params",
+    "response_turn_of",
     "run_chat_turn",
     "run_chat_turn_sync",
     "run_response_turn",
@@ -80,24 +79,27 @@ def response_tool_params(tools: AgentTools) -> "list[FunctionToolParam]":
     return cast("list[FunctionToolParam]", openai_responses_tools(tools.schemas()))
 
 
-async def run_response_turn(tools: AgentTools, response: "Response") -> "list[FunctionCallOutput]":
-    """Run the calls of a response by our schedule and return the items that answer them.
+async def run_response_turn(tools: AgentTools, response: "Response") -> "list[ResponseInputItemParam]":
+    """Run the calls of a response by our schedule; return its items and the results, for the next request.
+
+    Nothing is returned for a response without calls. If the server keeps the conversation, only what is behind
+    `len(response.output)` is new to it.
 
     Raises:
         RuntimeError: See `AgentTools.call`.
     """
     calls = response_calls_of(response)
-    return response_results_of(calls, await tools.run_turn(calls))
+    return response_turn_of(response, calls, await tools.run_turn(calls)) if calls else []
 
 
-def run_response_turn_sync(tools: AgentTools, response: "Response") -> "list[FunctionCallOutput]":
+def run_response_turn_sync(tools: AgentTools, response: "Response") -> "list[ResponseInputItemParam]":
     """Do the same while this thread waits, with the tools of `open_agent_tools`."""
     calls = response_calls_of(response)
-    return response_results_of(calls, tools.run_turn_sync(calls))
+    return response_turn_of(response, calls, tools.run_turn_sync(calls)) if calls else []
 
 
 def response_calls_of(response: "Response") -> list[ToolCall]:
-    """Return the calls that a model made."""
+    """Return the calls that the model made."""
     return [
         ToolCall(item.name, _arguments_of(item.arguments), id=item.call_id)
         for item in response.output
@@ -105,12 +107,17 @@ def response_calls_of(response: "Response") -> list[ToolCall]:
     ]
 
 
-def response_results_of(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> "list[FunctionCallOutput]":
-    """Return the items that answer the calls of a turn."""
-    return [
+def response_turn_of(
+    response: "Response", calls: Sequence[ToolCall], results: Sequence[ToolResult]
+) -> "list[ResponseInputItemParam]":
+    """Return what the model said and what came back, for the next request."""
+    # The SDK sends its own objects without the fields that it added itself; `to_dict` would keep them.
+    said = cast("list[ResponseInputItemParam]", response.output)
+    came_back: list[ResponseInputItemParam] = [
         {"type": "function_call_output", "call_id": call.id, "output": result.text}
         for call, result in zip(calls, results, strict=True)
     ]
+    return [*said, *came_back]
 
 
 def chat_tool_params(tools: AgentTools) -> "list[ChatCompletionFunctionToolParam]":
@@ -122,24 +129,26 @@ def chat_tool_params(tools: AgentTools) -> "list[ChatCompletionFunctionToolParam
     return cast("list[ChatCompletionFunctionToolParam]", openai_chat_tools(tools.schemas()))
 
 
-async def run_chat_turn(tools: AgentTools, message: "ChatCompletionMessage") -> "list[ChatCompletionToolMessageParam]":
-    """Run the calls of a message by our schedule and return the messages that answer them.
+async def run_chat_turn(tools: AgentTools, message: "ChatCompletionMessage") -> "list[ChatCompletionMessageParam]":
+    """Run the calls of a message by our schedule; return it and the results, for the next request.
+
+    Nothing is returned for a message without calls.
 
     Raises:
         RuntimeError: See `AgentTools.call`.
     """
     calls = chat_calls_of(message)
-    return chat_results_of(calls, await tools.run_turn(calls))
+    return chat_turn_of(message, calls, await tools.run_turn(calls)) if calls else []
 
 
-def run_chat_turn_sync(tools: AgentTools, message: "ChatCompletionMessage") -> "list[ChatCompletionToolMessageParam]":
+def run_chat_turn_sync(tools: AgentTools, message: "ChatCompletionMessage") -> "list[ChatCompletionMessageParam]":
     """Do the same while this thread waits, with the tools of `open_agent_tools`."""
     calls = chat_calls_of(message)
-    return chat_results_of(calls, tools.run_turn_sync(calls))
+    return chat_turn_of(message, calls, tools.run_turn_sync(calls)) if calls else []
 
 
 def chat_calls_of(message: "ChatCompletionMessage") -> list[ToolCall]:
-    """Return the calls that a model made of functions."""
+    """Return the calls of functions that the model made."""
     return [
         ToolCall(call.function.name, _arguments_of(call.function.arguments), id=call.id)
         for call in message.tool_calls or ()
@@ -147,12 +156,15 @@ def chat_calls_of(message: "ChatCompletionMessage") -> list[ToolCall]:
     ]
 
 
-def chat_results_of(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> "list[ChatCompletionToolMessageParam]":
-    """Return the messages that answer the calls of a turn."""
-    return [
+def chat_turn_of(
+    message: "ChatCompletionMessage", calls: Sequence[ToolCall], results: Sequence[ToolResult]
+) -> "list[ChatCompletionMessageParam]":
+    """Return what the model said and what came back, for the next request."""
+    came_back: list[ChatCompletionMessageParam] = [
         {"role": "tool", "tool_call_id": call.id, "content": result.text}
         for call, result in zip(calls, results, strict=True)
     ]
+    return [cast("ChatCompletionMessageParam", message), *came_back]
 
 
 def _with_hints(tools: AgentTools) -> "list[tuple[FunctionToolParam, bool]]":

@@ -4,9 +4,10 @@ A scripted model asks `Script.next_call` what to do in each request, and what ca
 themselves say in the same session.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, overload
 
 from fs_core.testing.harness import StoreHarness
 from seamfs.config import Settings
@@ -29,6 +30,8 @@ __all__ = [
     "sftp_place",
     "told",
 ]
+
+T = TypeVar("T")
 
 Call = tuple[str, JsonObject]
 
@@ -107,3 +110,28 @@ def s3_place(server: S3Server) -> Place:
 def sftp_place(server: SftpServer) -> Place:
     store = server.harness()
     return Place(server.url(store.directory), Settings(sftp=server.options()), store)
+
+
+class Later(Sequence[T]):
+    """One turn of a scripted server: what the model does in it is decided when it is asked."""
+
+    def __init__(self, script: Script, turn: Callable[[Call | None], T]) -> None:
+        self._script = script
+        self._turn = turn
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if index != 0:
+            raise IndexError(index)
+        return self._turn(self._script.next_call())
+
+
+def turns(place: Place, turn: Callable[[Call | None], T]) -> list[Later[T]]:
+    """Return the turns of a whole session for a scripted server."""
+    return [Later(Script(place), turn)] * (len(OURS) + 1)
