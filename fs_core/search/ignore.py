@@ -6,6 +6,7 @@ nothing below a directory that is left out is looked at. Lines that git would ta
 those that are no UTF-8, longer than `LINE_BYTES_MAX`, or too large for RE2.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,6 +31,20 @@ VERSION_CONTROL_NAMES: Final = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LINE_FEED_STAND_IN: Final = "\0"
 """Is in no name."""
+
+# Sets of characters by name, which `pathspec` does not know.
+_CLASSES: Final = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": " \t\v\f",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+_CLASS: Final = re.compile(rf"(?:(?<=\[)|(?<=\[[!^]))\[:({'|'.join(_CLASSES)}):\]")
+
+_NEGATED_SET: Final = re.compile(r"\[\^(\]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +150,32 @@ def _usable_lines(data: bytes) -> Sequence[str]:
             line = raw.removesuffix(b"\r").decode()
         except UnicodeDecodeError:
             continue
-        trimmed = line.rstrip(" ")
-        backslashes = len(trimmed) - len(trimmed.rstrip("\\"))
-        lines.append(trimmed + " " if backslashes % 2 and trimmed != line else trimmed)
+        lines.append(_trimmed(line))
     return lines
+
+
+def _trimmed(line: str) -> str:
+    """Return a line without spaces at its end, as far as no backslash keeps one; other white space is kept."""
+    trimmed = line.rstrip(" ")
+    backslashes = len(trimmed) - len(trimmed.rstrip("\\"))
+    if backslashes % 2 and trimmed != line:
+        return f"{trimmed} "
+    return f"{trimmed[:-1]}[{trimmed[-1]}]" if trimmed[-1:].isspace() else trimmed
 
 
 def _rule(line: str) -> tuple[str, bool] | None:
     """Return a regular expression that reaches to the end of a path that a line names, and whether it leaves out."""
     if line.endswith(("/**", "/**/")):  # what is below, not the directory itself
         line = f"{line}/*" if line.endswith("*") else f"{line}*/"
+    line = _CLASS.sub(lambda match: _CLASSES[match[1]], line)
     try:
         regex, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
     except ValueError:
         return None
     if regex is None or ignores is None:
         return None
-    return f"(?:{regex.replace('(?P<ps_d>', '(?:')}$)", ignores
+    whole = _NEGATED_SET.sub(r"[^\1/", regex.replace("(?P<ps_d>", "(?:"))  # which stands for no /
+    return f"(?:{whole}$)", ignores
 
 
 def _expressions(regexes: Sequence[str]) -> Iterator[Expression]:
