@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NoReturn, cast
 
 from seamfs.mount_flags import add_mount_flags
+from seamfs.search_flags import SEARCHES, add_search_arguments, tool_arguments
 from seamfs.version import VERSION
 
 __all__ = ["main"]
@@ -20,6 +21,7 @@ __all__ = ["main"]
 SUCCESS: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
+NOTHING_FOUND: Final = 3
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
@@ -41,7 +43,10 @@ _TOOLS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit status: 0 success, 1 refused or failed, 2 usage, 130 interrupted."""
+    """Run one command and return the exit status.
+
+    0 success, 1 refused or failed, 2 usage, 3 a search that found nothing, 130 interrupted.
+    """
     options = _parser().parse_args(arguments)
     try:
         if options.run is not _run_serve:
@@ -136,6 +141,10 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, parents=[one_shot], help=help_text, description=_ONE_SHOT)
         _ADDERS[name](command)
+    for name, (_, help_text) in SEARCHES.items():
+        command = commands.add_parser(name, parents=[rooted], help=help_text)
+        add_search_arguments(command, name)
+        command.set_defaults(run=_run_search)
     _add_tools(
         commands.add_parser("tools", parents=[configured], help="show what a model can find", description=_TOOLS)
     )
@@ -159,7 +168,14 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--read-only",
         action="store_true",
-        help="of the tools for the files of ROOT offer read alone; tools of mounted servers stay, whatever they change",
+        help="of the tools for the files of ROOT offer those alone that change nothing; tools of mounted servers stay, "
+        "whatever they change",
+    )
+    command.add_argument(
+        "--tools",
+        metavar="NAME,NAME",
+        help="of the tools for the files of ROOT (read, write, edit, list_dir, glob, grep) offer these alone; with "
+        "--read-only those of them that change nothing",
     )
     command.add_argument(
         "--structured", action="store_true", help="send values as structuredContent too, for hosts that read them"
@@ -170,8 +186,8 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--progressive",
         action="store_true",
-        help="declare read, write, edit and three tools by which a model finds and calls all others, so that what it "
-        "is told stays the same while mounted servers come and go",
+        help="declare the tools for the files of ROOT and three more by which a model finds and calls all others, so "
+        "that what it is told stays the same while mounted servers come and go",
     )
     command.add_argument(
         "--mode",
@@ -245,6 +261,7 @@ def _run_serve(options: argparse.Namespace) -> int:
             token_variable=options.token_env,
             allowed_hosts=tuple(options.allowed_host or ()),
             read_only=options.read_only,
+            tools=options.tools,
             structured=options.structured,
             policy=options.policy,
             state=options.state,
@@ -312,6 +329,23 @@ def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool
     if code is None:
         return SUCCESS
     return USAGE if code == "INVALID_ARGS" else REFUSED
+
+
+def _run_search(options: argparse.Namespace) -> int:
+    from seamfs.search import run_search
+
+    outcome = run_search(
+        options.tool,
+        tool_arguments(options),
+        root=options.root,
+        config_file=options.config,
+        gitignore=not options.no_ignore,
+        as_json=options.json,
+    )
+    if isinstance(outcome, str):
+        return USAGE if outcome == "INVALID_ARGS" else REFUSED
+    # An empty directory is one, too.
+    return SUCCESS if outcome or options.tool == "list_dir" else NOTHING_FOUND
 
 
 def _run_doctor(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PositiveFloat,
@@ -29,6 +30,7 @@ from progressive.options import DisclosureOptions
 from progressive.protocol import Mode
 from seamfs.mount_settings import MountSettings
 from tool_fs.limits import ReadLimits
+from tool_fs.search.limits import SearchLimits
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings, EnvSettingsSource
@@ -39,6 +41,7 @@ __all__ = [
     "PolicyName",
     "ProgressiveSettings",
     "Settings",
+    "ToolName",
     "load_settings",
     "mounting_file",
     "refuse_unused_state",
@@ -57,6 +60,7 @@ NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
 """Variables with our prefix that are read by the test suite and mean nothing here."""
 
 PolicyName = Literal["read-before-write", "none"]
+ToolName = Literal["read", "write", "edit", "list_dir", "glob", "grep"]
 
 _SESSION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -74,6 +78,11 @@ def session_name(text: str) -> str:
     if _SESSION_NAME.fullmatch(text) is None:
         raise ValueError("the name of a session is 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit")
     return text
+
+
+def _split(value: object) -> object:
+    """Return the names in a text that is meant for a shell."""
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
 
 
 class HttpSettings(BaseModel):
@@ -122,7 +131,11 @@ class Settings(BaseModel):
     session: Annotated[str, AfterValidator(session_name)] | None = Field(
         default=None, description="whose reads these are, over stdio and of single commands; needs `state`"
     )
+    tools: Annotated[tuple[ToolName, ...] | None, BeforeValidator(_split)] = Field(
+        default=None, min_length=1, description="the tools for files that are offered, instead of all six"
+    )
     read: ReadLimits = ReadLimits()
+    search: SearchLimits = SearchLimits()
     local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
     sftp: SftpOptions = SftpOptions()
@@ -200,7 +213,7 @@ def refuse_unused_state(settings: Settings, *, state: Path | None, read_only: bo
     Args:
         settings: As loaded.
         state: What the command line itself names, which has to be of use; settings for many servers need not.
-        read_only: Whether the command line asks for that.
+        read_only: Whether no tool is offered that changes a file.
 
     Raises:
         BadSettingError: A session that is kept nowhere, or a state where nothing has to be remembered.
@@ -210,7 +223,10 @@ def refuse_unused_state(settings: Settings, *, state: Path | None, read_only: bo
             "--session: a session is kept in a file; name that with --state (or state in seamfs.toml)"
         )
     if state is not None and (read_only or settings.policy == "none"):
-        raise BadSettingError("--state: with --read-only or --policy none nothing is remembered; leave one of them out")
+        raise BadSettingError(
+            "--state: with --read-only, --policy none or no tool that changes files nothing is remembered; "
+            "leave one of them out"
+        )
 
 
 def mounting_file() -> Path | None:

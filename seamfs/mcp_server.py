@@ -13,10 +13,12 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from fs_core.search.bounds import Looked
 from progressive import Surface
 from seamfs.mcp_agents import NAME_HEADER, Agents, Context, is_sessionless, requested_name
 from seamfs.version import VERSION
 from seamfs.workspace import Workspace
+from tool_fs.search.watching import watched
 from tool_runtime import (
     ContentBlock,
     JsonObject,
@@ -37,6 +39,8 @@ VALUE_KEY: Final = "seamfs/value"
 ERROR_KEY: Final = "seamfs/error"
 ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
 """Keeps a client with a tool search of its own from hiding the tools that everything else is done with."""
+
+FINDERS: Final = ("list_dir", "glob", "grep")
 
 PROGRESS_PERIOD_S: Final = 1.0
 LOGGED_CHARS_MAX: Final = 40
@@ -129,14 +133,18 @@ def instructions(workspace: Workspace, surface: Surface | None = None) -> str:
 
 def _about_files(workspace: Workspace) -> str:
     text = f"Files below {workspace.root.url}. Paths are relative to that root and use /."
+    finders = [name for name in FINDERS if workspace.tools.get(name) is not None]
+    if finders:
+        text += f" To find files and lines: {', '.join(finders)}."
     if workspace.read_only:
         return f"{text} They can be read and not changed."
     if not workspace.remembers:
         return text
+    no_read = " Lines that grep shows do not count as read." if "grep" in finders else ""
     return (
         f"{text} An existing file is changed only by a session that has read it, in any window, and only while it is "
-        "as it was read: call read before write or edit, and read again when a change is refused as stale. "
-        "A new file needs no read."
+        "as it was read: call read before write or edit, and read again when a change is refused as stale."
+        f"{no_read} A new file needs no read."
     )
 
 
@@ -186,18 +194,24 @@ def _log(event: str, *, session: str, call_id: str, tool: str, code: str | None,
 
 @asynccontextmanager
 async def _progress(ctx: Context, name: str) -> AsyncGenerator[None]:
-    """Tell the client how long the block has been running."""
+    """Tell the client how long the block has been running, and of a search how far it has come."""
+    so_far = ""
+
+    def watch(looked: Looked) -> None:
+        nonlocal so_far
+        so_far = f", {looked.files} files looked at, {looked.found} found"
 
     async def report() -> None:
         elapsed_s = 0.0
         while True:
             await anyio.sleep(PROGRESS_PERIOD_S)
             elapsed_s += PROGRESS_PERIOD_S
-            await ctx.session.report_progress(elapsed_s, message=f"{name}: running for {elapsed_s:.0f} s")
+            await ctx.session.report_progress(elapsed_s, message=f"{name}: running for {elapsed_s:.0f} s{so_far}")
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(report)
-        yield
+        with watched(watch):
+            yield
         tasks.cancel_scope.cancel()
 
 

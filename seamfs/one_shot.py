@@ -16,11 +16,13 @@ from seamfs.terminal import write_text
 from seamfs.workspace import open_workspace
 from tool_runtime import ToolFailure, ToolResult
 
-__all__ = ["run_tool", "standard_input"]
+__all__ = ["print_json", "print_refusal", "run_tool", "standard_input"]
 
 STANDARD_INPUT: Final = "standard input"
 INPUT_SIZE_BYTES_MAX: Final = 512 * 1024 * 1024
 CLI_SESSION: Final = "cli"
+_REMEMBERING: Final = ("read", "write", "edit")
+"""What a read is remembered for belongs to the same workspace."""
 
 
 def run_tool(
@@ -47,13 +49,27 @@ def run_tool(
     result = anyio.run(partial(_call, name, arguments, root=root, settings=settings))
     code = result.code if isinstance(result, ToolFailure) else None
     if as_json:
-        write_text(json.dumps(_json(result), ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+        print_json(result)
     elif code is None:
         text = result.text
         write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
     if isinstance(result, ToolFailure):
-        write_text(f"{result.code}: {result.message}\n", sys.stderr)
+        print_refusal(result)
     return code
+
+
+def print_json(result: ToolResult) -> None:
+    """Print the value of a result, or an error object."""
+    if isinstance(result, ToolFailure):
+        value: JsonValue = {"code": result.code, "message": result.message, "retryable": result.retryable}
+    else:
+        value = result.value
+    write_text(json.dumps(value, ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+
+
+def print_refusal(failure: ToolFailure) -> None:
+    """Print what was refused on standard error, the code first."""
+    write_text(f"{failure.code}: {failure.message}\n", sys.stderr)
 
 
 def standard_input() -> str:
@@ -75,10 +91,10 @@ def standard_input() -> str:
 
 
 async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:
-    # Where nothing is remembered, the tools that change files are not made for a command that reads one.
-    reads_only = name == "read" and settings.state is None
+    # Where nothing is remembered, no other tools are made.
+    tools = (name,) if settings.state is None else _REMEMBERING
     try:
-        async with open_workspace(root, settings=settings, read_only=reads_only) as workspace:
+        async with open_workspace(root, settings=settings, tools=tools) as workspace:
             if settings.state is None or not workspace.remembers:
                 return await workspace.call(workspace.session(), name, arguments)
             # Without a state, which most commands are, there is nothing to claim.
@@ -90,9 +106,3 @@ async def _call(name: str, arguments: Mapping[str, JsonValue], *, root: str, set
                 return await workspace.call(workspace.session(session), name, arguments)
     except FsError as error:
         return ToolFailure(error.code.value, str(error), retryable=error.retryable)
-
-
-def _json(result: ToolResult) -> JsonValue:
-    if isinstance(result, ToolFailure):
-        return {"code": result.code, "message": result.message, "retryable": result.retryable}
-    return result.value

@@ -27,6 +27,7 @@ from seamfs.config import (
     refuse_unused_state,
 )
 from seamfs.extras import require_extra
+from seamfs.file_tools import change_files, file_tool_names
 from seamfs.http_closing import ClosingApp
 from seamfs.http_guard import BearerGuard, choose_token, parse_address, transport_security
 from seamfs.input_lines import InputLines
@@ -59,6 +60,7 @@ class ServeOptions:
     token_variable: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     read_only: bool = False
+    tools: str | None = None
     structured: bool = False
     policy: PolicyName | None = None
     state: Path | None = None
@@ -96,7 +98,8 @@ def serve(options: ServeOptions) -> int:
         config_file=options.config_file,
         ignored_variables=() if options.token_variable is None else (options.token_variable,),
     )
-    refuse_unused_state(settings, state=options.state, read_only=options.read_only)
+    read_only = not change_files(file_tool_names(settings.tools, read_only=options.read_only))
+    refuse_unused_state(settings, state=options.state, read_only=read_only)
     if settings.session is not None and options.http is not None:
         raise BadSettingError(
             f"--session: over HTTP each client names its own session, with the header {NAME_HEADER}: NAME"
@@ -112,7 +115,7 @@ def serve(options: ServeOptions) -> int:
     if settings.mounts and not settings.progressive.enabled:
         fields = {"mounts": sorted(settings.mounts)}
         logger.warning("mounts are not started without --progressive", extra={"fields": fields})
-    if settings.state is not None and (options.read_only or settings.policy == "none"):
+    if settings.state is not None and (read_only or settings.policy == "none"):
         logger.warning("state is not used: nothing is remembered with --read-only or --policy none")
     if options.http is None:
         return anyio.run(_open, options, settings, partial(_run_stdio, options))
@@ -174,6 +177,7 @@ def _flags(options: ServeOptions) -> dict[str, Any]:
         "policy": options.policy,
         "state": options.state,
         "session": options.session,
+        "tools": options.tools,
         "mounts": options.mounts or None,
         "http": {"allowed_hosts": options.allowed_hosts} if options.allowed_hosts else None,
     }

@@ -2,13 +2,16 @@
 
 import os
 import re
+import time
+from collections.abc import Callable
 from typing import Final, TextIO
 
-__all__ = ["Display", "write_text"]
+__all__ = ["Display", "StatusLine", "write_text"]
 
 # Control characters but for tab and newline, and the invisible ones that reorder text.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_ERASE: Final = "\r\x1b[K"
 _SGR: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -35,6 +38,33 @@ class Display:
     def line(self, *parts: str) -> None:
         """Write one line of parts made by `text`."""
         _write("".join((*parts, "\n")), self._stream)
+
+
+class StatusLine:
+    """One line on a terminal that says how far long work has come, and is gone at its end. Nothing in a pipe."""
+
+    FIRST_AFTER_S: Final = 0.5
+    PERIOD_S: Final = 0.1
+
+    def __init__(self, stream: TextIO, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin with the work; quick work is over before anything is shown."""
+        self._stream = stream
+        self._clock_s = clock_s
+        self._next_s = clock_s() + self.FIRST_AFTER_S if stream.isatty() else float("inf")
+        self._is_shown = False
+
+    def show(self, text: str) -> None:
+        """Show how far the work is, unless that was shown a moment ago."""
+        now_s = self._clock_s()
+        if now_s >= self._next_s:
+            self._next_s = now_s + self.PERIOD_S
+            self._is_shown = True
+            _write(f"{_ERASE}{text}", self._stream)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            _write(_ERASE, self._stream)
 
 
 def write_text(text: str, stream: TextIO) -> None:

@@ -21,8 +21,8 @@ from progressive.names import RESERVED, SEARCH, name_order
 from progressive.texts import one_line
 from seamfs.config import BadSettingError, Settings, load_settings, mounting_file
 from seamfs.disclosed import Disclosed, disclosed, mount_failure
+from seamfs.file_tools import file_tool_names, make_file_tools
 from seamfs.terminal import Display, write_text
-from tool_fs.toolset import file_tools
 from tool_runtime import Tool, ToolCall, ToolFailure, ToolRuntime
 
 __all__ = ["show_tools"]
@@ -106,7 +106,7 @@ def _refuse_mounts_that_were_found() -> None:
 
 async def _listing(settings: Settings, *, query: str | None, read_only: bool) -> _Listing:
     tools = ToolRuntime()
-    for tool in file_tools(limits=settings.read, read_only=read_only, guarded=settings.policy != "none"):
+    for tool in make_file_tools(file_tool_names(settings.tools, read_only=read_only), settings):
         tools.register(tool)
     async with disclosed(tools, settings) as layer:
         with _progress([status.name for status in layer.gateway.status()]):

@@ -1,6 +1,6 @@
 """The composition root: one opened store with its file system, its tools and its owners' observations."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -18,8 +18,8 @@ from fs_core.policy import MemoryObservations, ObservationStore, OwnerId, ReadBe
 from fs_core.protocol import Backend, Capabilities
 from fs_core.session import FileSession
 from seamfs.config import Settings, load_settings
+from seamfs.file_tools import change_files, file_tool_names, make_file_tools
 from seamfs.state_path import real_path
-from tool_fs.toolset import file_tools
 from tool_runtime import ToolCall, ToolResult, ToolRuntime
 
 __all__ = ["Workspace", "open_workspace"]
@@ -34,7 +34,7 @@ class Workspace:
 
     Attributes:
         files: The seam, without any policy.
-        tools: read, write and edit (only read if `read_only`), and room for more.
+        tools: read, write, edit, list_dir, glob and grep, or those of them that were chosen, and room for more.
         settings: What it was opened with.
         read_only: Whether the tools leave out those that change something.
     """
@@ -45,15 +45,18 @@ class Workspace:
         *,
         settings: Settings,
         read_only: bool = False,
+        tools: Iterable[str] | None = None,
         observations: ObservationStore | None = None,
     ) -> None:
+        """Take a store that was opened; see `open_workspace`."""
+        names = file_tool_names(settings.tools if tools is None else tools, read_only=read_only)
         self.settings = settings
-        self.read_only = read_only
+        self.read_only = not change_files(names)
         self.files = BackedFileSystem(backend)
         self.tools = ToolRuntime()
         self._observations = MemoryObservations() if observations is None else observations
         self._call_ids = count(1)
-        for tool in file_tools(limits=settings.read, read_only=read_only, guarded=settings.policy != "none"):
+        for tool in make_file_tools(names, settings):
             self.tools.register(tool)
 
     @property
@@ -125,6 +128,7 @@ async def open_workspace(
     *,
     settings: Settings | None = None,
     read_only: bool = False,
+    tools: Iterable[str] | None = None,
     observations: ObservationStore | None = None,
 ) -> AsyncGenerator[Workspace]:
     """Open the store that `url` names and close it with the block.
@@ -132,26 +136,30 @@ async def open_workspace(
     Args:
         url: A path, `file://`, `s3://bucket/prefix`, `sftp://[user@]host[:port]/path`, `memory://`, or any fsspec URL.
         settings: By default those of this process, see `load_settings`.
-        read_only: Register the tool read alone.
+        read_only: Register those tools alone that change nothing.
+        tools: Names of the tools to register, by default those of the settings, which by default are all six. With
+            `read_only` those of them that change nothing.
         observations: Where what owners have seen is kept; by default in the file that `settings.state` names, and
             without one in this process, until the block ends.
 
     Raises:
         FsError: The store cannot be opened, or the file of observations.
-        BadSettingError: No settings were given and those of this process are wrong.
+        BadSettingError: No settings were given and those of this process are wrong, or no tool is left to register.
     """
     chosen = load_settings() if settings is None else settings
+    names = file_tool_names(chosen.tools if tools is None else tools, read_only=read_only)
+    remembers = _remembers(chosen, read_only=not change_files(names))
     async with AsyncExitStack() as opened:
         backend = await open_backend(url, chosen.backends)
         opened.push_async_callback(_close, backend)
-        if observations is None and chosen.state is not None and _remembers(chosen, read_only=read_only):
+        if observations is None and chosen.state is not None and remembers:
             await _refuse_state_in_root(chosen.state, backend)
             # A server without a file does without the library too.
             from seamfs.state import open_observations
 
             saved = open_observations(chosen.state, root_url=backend.root.url)
             observations = await opened.enter_async_context(saved)
-        yield Workspace(backend, settings=chosen, read_only=read_only, observations=observations)
+        yield Workspace(backend, settings=chosen, tools=names, observations=observations)
 
 
 def _remembers(settings: Settings, *, read_only: bool) -> bool:

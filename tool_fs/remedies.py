@@ -13,6 +13,7 @@ _REMEDIES = {
     ErrorCode.NOT_OBSERVED: "Read the file first, then retry.",
     ErrorCode.EDIT_NOT_FOUND: "Copy old_string exactly from what read shows.",
     ErrorCode.OUTCOME_UNKNOWN: "Read the file to see whether the change is there before repeating it.",
+    ErrorCode.NOT_DIRECTORY: "Give the directory it is in; read shows a file.",
     ErrorCode.NO_SPACE: "Free space on the store, then retry.",
 }
 

@@ -25,6 +25,7 @@ from seamfs.programs import programs
 from seamfs.workspace import Workspace
 
 __all__ = [
+    "OWN",
     "STABLE",
     "TOOLBOX",
     "Stand",
@@ -39,7 +40,8 @@ __all__ = [
 ]
 
 TOOLBOX = (sys.executable, str(Path(__file__).parent / "servers" / "toolbox.py"), "stdio")
-STABLE = ["describe_tools", "edit", "invoke_tool", "read", "search_tools", "write"]
+OWN = ["edit", "glob", "grep", "list_dir", "read", "write"]
+STABLE = sorted(["describe_tools", "invoke_tool", "search_tools", *OWN])
 WAIT_S = 30.0
 
 

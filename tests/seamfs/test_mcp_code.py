@@ -12,13 +12,13 @@ from pydantic import JsonValue
 from fs_core.testing.memory import MemoryStore
 from seamfs import mcp_server
 from tests.seamfs.gated import GatedBackend
-from tests.seamfs.mounted import meta_of, stand, text_of, until
+from tests.seamfs.mounted import OWN, meta_of, stand, text_of, until
 from tool_runtime import Allow, Decision, Deny, Invocation, ToolCall
 from tool_runtime.scheduler import ALONE
 
 pytestmark = pytest.mark.anyio
 
-BOTH = ["describe_tools", "edit", "read", "run_code", "search_tools", "write"]
+BOTH = sorted(["describe_tools", "run_code", "search_tools", *OWN])
 LISTED = {"code": ["run_code"], "both": BOTH}
 EDIT = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
 
@@ -376,4 +376,4 @@ async def test_a_program_that_calls_a_server_that_is_not_connected_is_told_why(s
 async def test_the_block_takes_run_code_away_again(store: MemoryStore, mode: str) -> None:
     async with stand(store=store, mode=mode) as opened:
         assert opened.workspace.tools.get("run_code") is not None
-    assert [tool.name for tool in opened.workspace.tools.schemas()] == ["edit", "read", "write"]
+    assert [tool.name for tool in opened.workspace.tools.schemas()] == OWN

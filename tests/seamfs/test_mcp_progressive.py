@@ -13,7 +13,7 @@ from mcp import Client, types
 from fs_core.testing.memory import MemoryStore
 from seamfs.config import BadSettingError
 from seamfs.extras import NotReadyError
-from tests.seamfs.mounted import STABLE, TOOLBOX, invoke, meta_of, stand, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import OWN, STABLE, TOOLBOX, invoke, meta_of, stand, text_of, toolbox_over_http, until
 from tool_runtime import Allow, Decision, Deny, Invocation
 
 pytestmark = pytest.mark.anyio
@@ -217,7 +217,7 @@ async def test_pictures_pass_and_structured_content_is_an_object_or_absent(
     assert text_of(nested_text).startswith("UNKNOWN_TOOL")
     announced = {name for name, tool in listed.items() if tool.output_schema is not None}
     if structured:
-        assert announced == {"read", "write", "edit", "search_tools", "describe_tools", "mcp__box__add"}
+        assert announced == {*OWN, "search_tools", "describe_tools", "mcp__box__add"}
         assert total.structured_content == {"total": 2}
         assert found.structured_content is not None
         assert found.structured_content["matches"][0]["name"] == "mcp__box__picture"
@@ -286,7 +286,7 @@ async def test_an_eager_name_that_can_never_be_there_is_a_bad_setting(name: str)
 async def test_the_block_leaves_the_tools_as_they_were(store: MemoryStore) -> None:
     async with stand(store=store) as opened:
         assert opened.workspace.tools.get("mcp__box__add") is not None
-    assert [tool.name for tool in opened.workspace.tools.schemas()] == ["edit", "read", "write"]
+    assert [tool.name for tool in opened.workspace.tools.schemas()] == OWN
 
 
 async def test_two_clients_share_the_servers_and_not_what_they_have_read(store: MemoryStore) -> None:

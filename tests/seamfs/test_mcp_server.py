@@ -7,12 +7,16 @@ import pytest
 from mcp import Client, types
 from mcp.types import CallToolResult
 
+from fs_core.search.bounds import Looked, SearchBounds, Watch
+from fs_core.search.outcomes import Globbed
+from fs_core.session import FileSession
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs import mcp_server
 from seamfs.config import Settings
 from seamfs.mcp_server import build_server
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
+from tests.seamfs.mounted import OWN
 
 pytestmark = pytest.mark.anyio
 
@@ -44,10 +48,11 @@ def meta_of(result: CallToolResult) -> dict[str, Any]:
     return dict(result.meta)
 
 
-async def test_three_tools_are_offered_with_schema_hints_and_a_wish_to_be_loaded(store: MemoryStore) -> None:
+async def test_tools_are_offered_with_schema_hints_and_a_wish_to_be_loaded(store: MemoryStore) -> None:
     async with Client(build_server(workspace_on(store)), mode="legacy") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert sorted(tools) == ["edit", "read", "write"]
+    assert sorted(tools) == OWN
+    tools = {name: tools[name] for name in ("read", "write", "edit")}
     for tool in tools.values():
         assert tool.meta == {"anthropic/alwaysLoad": True}
         assert tool.input_schema["type"] == "object"
@@ -129,9 +134,9 @@ async def test_structured_adds_schema_and_value_for_hosts_that_read_them(store: 
     assert refused.structured_content is None
 
 
-async def test_read_only_offers_read_alone(store: MemoryStore) -> None:
+async def test_read_only_offers_what_changes_nothing(store: MemoryStore) -> None:
     async with Client(build_server(workspace_on(store, read_only=True)), mode="legacy") as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["glob", "grep", "list_dir", "read"]
         result = await client.call_tool("write", {"file_path": "b", "content": ""})
     assert text_of(result).startswith("UNKNOWN_TOOL: ")
 
@@ -201,6 +206,29 @@ async def test_a_call_that_lasts_reports_progress_to_a_client_that_asked(
     assert not result.is_error
     assert told[0][0] < told[1][0]
     assert told[0][1] == "read: running for 0 s"
+
+
+async def test_a_search_that_lasts_reports_how_far_it_is(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "PROGRESS_PERIOD_S", 0.02)
+    told: list[str | None] = []
+    enough = anyio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        del progress, total
+        told.append(message)
+        enough.set()
+
+    async def search(session: FileSession, path: str, _pattern: str, *, watch: Watch, bounds: SearchBounds) -> Globbed:
+        watch(Looked(directories=1, files=23, found=4))
+        await enough.wait()
+        return Globbed(start=await session.files.resolve(path), paths=(), total=0)
+
+    monkeypatch.setattr(FileSession, "glob", search)
+    async with Client(build_server(workspace_on(store)), mode="legacy") as client:
+        with anyio.fail_after(10):
+            result = await client.call_tool("glob", {"pattern": "*"}, progress_callback=on_progress)
+    assert not result.is_error
+    assert told[0] == "glob: running for 0 s, 23 files looked at, 4 found"
 
 
 async def test_calls_are_logged_without_paths_or_content(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:

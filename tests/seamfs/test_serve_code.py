@@ -22,12 +22,12 @@ from mcp.types import CallToolResult
 from seamfs import extras
 from seamfs.cli import main
 from seamfs.config import BadSettingError, load_settings
-from tests.seamfs.mounted import STABLE, TOOLBOX, meta_of, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import OWN, STABLE, TOOLBOX, meta_of, text_of, toolbox_over_http, until
 from tests.seamfs.processes import TIMEOUT_S, HttpServer, command, environment, http_server
 from tests.support.processes import children, command_of, cpu_ticks, is_running
 
 BOX = f"box={shlex.join(TOOLBOX)}"
-LISTED = {"code": ["run_code"], "both": ["describe_tools", "edit", "read", "run_code", "search_tools", "write"]}
+LISTED = {"code": ["run_code"], "both": sorted(["describe_tools", "run_code", "search_tools", *OWN])}
 INSPECTOR_TIMEOUT_S = 100
 READY_TICKS = 8
 """Hundredths of a second that a process of the sandbox has computed at most when it is ready; it takes one."""
@@ -439,7 +439,7 @@ def test_the_catalog_is_shown_without_a_sandbox_whatever_the_mode(
     monkeypatch.setenv("MONTY_BIN", str(root / "missing"))
     assert main(["tools", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [tool["name"] for tool in shown["tools"]] == ["edit", "read", "write"]
+    assert [tool["name"] for tool in shown["tools"]] == OWN
 
 
 @pytest.mark.parametrize("wrong", ["progressive = 3", "progressive = ['code']"])

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from seamfs.cli import main
-from seamfs.terminal import Display, write_text
+from seamfs.terminal import Display, StatusLine, write_text
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -51,6 +51,27 @@ def test_colour_is_for_terminals_without_no_color_and_is_not_escaped_itself(monk
     assert line_on(io.TextIOWrapper) == "a\x1bbc\x07\n"
     monkeypatch.setenv("NO_COLOR", "1")
     assert line_on(Terminal) == "a\\x1bbc\\x07\n"
+
+
+def test_a_status_line_is_for_long_work_on_a_terminal_and_leaves_nothing_behind() -> None:
+    times_s = iter([0.0, 0.4, 0.6, 0.65, 0.8])
+    buffer = io.BytesIO()
+    status = StatusLine(Terminal(buffer, encoding="utf-8"), clock_s=lambda: next(times_s))
+    for text in ("too early", "first", "too soon after", "second"):
+        status.show(text)
+    status.clear()
+    assert buffer.getvalue() == b"\r\x1b[Kfirst\r\x1b[Ksecond\r\x1b[K"
+
+
+def test_a_status_line_is_nothing_in_a_pipe_nor_of_quick_work() -> None:
+    buffer = io.BytesIO()
+    status = StatusLine(io.TextIOWrapper(buffer, encoding="utf-8"), clock_s=lambda: 1e9)
+    status.show("long ago")
+    status.clear()
+    quick = StatusLine(Terminal(buffer, encoding="utf-8"), clock_s=lambda: 0.0)
+    quick.show("too early")
+    quick.clear()
+    assert buffer.getvalue() == b""
 
 
 def test_a_finding_of_the_doctor_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from seamfs import extras
 from seamfs.cli import main
-from tests.seamfs.mounted import TOOLBOX, toolbox_over_http
+from tests.seamfs.mounted import OWN, TOOLBOX, toolbox_over_http
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -42,14 +42,19 @@ def test_without_servers_the_file_tools_are_listed(capsys: pytest.CaptureFixture
     shown = capsys.readouterr()
     heading, *rows, count = shown.out.splitlines()
     assert heading.split() == ["name", "from", "declared", "description"]
-    assert [row.split()[:4] for row in rows] == [[name, "built", "in", "eager"] for name in ("edit", "read", "write")]
-    assert count == "3 tools"
+    assert [row.split()[:4] for row in rows] == [[name, "built", "in", "eager"] for name in OWN]
+    assert count == "6 tools"
     assert shown.err == ""
 
 
 def test_read_only_lists_what_is_offered_then(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tools", "--read-only", "--json"]) == 0
-    assert [tool["name"] for tool in json.loads(capsys.readouterr().out)["tools"]] == ["read"]
+    assert [tool["name"] for tool in json.loads(capsys.readouterr().out)["tools"]] == [
+        "glob",
+        "grep",
+        "list_dir",
+        "read",
+    ]
 
 
 def test_all_tools_are_listed_by_name_with_where_they_come_from(
@@ -118,7 +123,7 @@ def test_a_server_that_says_nothing_is_waited_for_no_longer_than_it_may_take(
     silent = f"silent={sys.executable} -c 'import time; time.sleep(600)'"
     assert main(["tools", "--mount", silent, "--json"]) == 1
     shown = capsys.readouterr()
-    assert len(json.loads(shown.out)["tools"]) == 3
+    assert len(json.loads(shown.out)["tools"]) == 6
     (line,) = shown.err.splitlines()
     assert line.startswith("seamfs: mount silent: ")
     assert "0.3 s" in line
@@ -196,8 +201,9 @@ def test_headings_stay_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatc
     assert max(map(len, [heading, *rows])) <= columns
 
 
-def test_one_tool_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tools", "--read-only"]) == 0
+def test_one_tool_is_counted_as_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("SEAMFS_TOOLS", "read")
+    assert main(["tools"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 tool"
 
 

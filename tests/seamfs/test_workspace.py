@@ -14,6 +14,7 @@ from fs_core.policy import MemoryObservations, Observation, OwnerId
 from fs_core.types import TargetKey
 from seamfs.config import Settings
 from seamfs.workspace import open_workspace
+from tests.seamfs.mounted import OWN
 from tool_runtime import ToolFailure, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -79,16 +80,16 @@ async def test_tools_are_registered_and_take_the_limits_of_the_settings(root: Pa
     (root / "a.txt").write_text("1\n2\n3\n")
     settings = Settings.model_validate({"read": {"max_lines": 2}})
     async with open_workspace(str(root), settings=settings) as workspace:
-        assert [tool.name for tool in workspace.tools.schemas()] == ["edit", "read", "write"]
+        assert [tool.name for tool in workspace.tools.schemas()] == OWN
         result = await workspace.call(workspace.session(), "read", {"file_path": "a.txt"})
         assert isinstance(result, ToolSuccess)
         assert isinstance(result.value, dict)
         assert result.value["next_offset"] == 3
 
 
-async def test_read_only_leaves_read_alone(root: Path) -> None:
+async def test_read_only_leaves_what_changes_nothing(root: Path) -> None:
     async with open_workspace(str(root), read_only=True) as workspace:
-        assert [tool.name for tool in workspace.tools.schemas()] == ["read"]
+        assert [tool.name for tool in workspace.tools.schemas()] == ["glob", "grep", "list_dir", "read"]
         assert not workspace.remembers
         result = await workspace.call(workspace.session(), "write", {"file_path": "a", "content": ""})
         assert isinstance(result, ToolFailure)
@@ -112,8 +113,9 @@ async def test_the_store_is_closed_with_the_block(root: Path) -> None:
 
 STORES = ("boto3", "botocore", "aiobotocore", "s3fs", "paramiko")
 SERVERS = ("mcp", "starlette", "uvicorn", "moto", "asyncssh")
+SEARCHING = ("re2", "pathspec", "fs_core.search.globs", "fs_core.search.pattern")
 RANKING = ("regex", "snowballstemmer", "rich", "progressive.disclosure")
-HEAVY = (*STORES, *SERVERS, *RANKING)
+HEAVY = (*STORES, *SERVERS, *RANKING, *SEARCHING)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ HEAVY = (*STORES, *SERVERS, *RANKING)
         ("from seamfs import Settings, Workspace, load_settings, open_workspace", HEAVY),
         ("import seamfs.cli; seamfs.cli._parser()", (*HEAVY, "pydantic", "anyio", "fs_core")),
         ("import seamfs.cli; seamfs.cli.main(['write', '.', 'a', '--content', 'x', '--json'])", HEAVY),
-        ("import seamfs.serve", (*STORES, *RANKING)),
+        ("import seamfs.serve", (*STORES, *RANKING, *SEARCHING)),
     ],
 )
 def test_a_start_loads_no_library_that_it_does_not_need(statement: str, absent: tuple[str, ...]) -> None:

@@ -34,7 +34,7 @@ class SkippedValue(TypedDict):
     kind: Annotated[
         str,
         Field(
-            description="ignored, link, special, denied, unnameable, binary, undecodable, too_large, vanished or failed.",
+            description="ignored, link, special, denied, unnameable, binary, undecodable, too_large, vanished, failed."
         ),
     ]
     count: int
