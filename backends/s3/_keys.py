@@ -15,8 +15,8 @@ KEY_BYTES_MAX: Final = 1024
 
 _SCHEME: Final = "s3://"
 
-_SUSPECT: Final = re.compile(r"[\0\ud800-\udfff]|(?:\A|/)\.{0,2}(?:/|\Z)|(?:\A|/)\.seamfs-|\A[^/]*[:\\]|\A\s*\Z")
-"""Finds all that `parse_path` refuses or changes, and more. It is asked about every key of a bucket."""
+_SUSPECT: Final = re.compile(r"[\0:\\\ud800-\udfff]|/(?:\.{0,2}(?:/|\Z)|\.seamfs-|\s*\Z)")
+"""Finds all that `parse_path` refuses or changes, and more, behind a `/`. It is asked about every key of a bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Location:
 
     def is_addressable(self, directory: Target, name: str) -> bool:
         """Tell whether some path names exactly the object `name`, a name or several with `/`, in `directory`."""
-        if _SUSPECT.search(name) is None and ":" not in directory.display_path:
+        if ":" not in directory.display_path and _SUSPECT.search(f"/{name}") is None:
             return True
         parent = () if self.is_root(self.key(directory)) else tuple(directory.display_path.split("/"))
         try:

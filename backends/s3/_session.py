@@ -11,10 +11,12 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from typing import Any, Final, Protocol, cast
+from xml.etree.ElementTree import Element
 
 import aiohttp
 import s3fs
 from aiobotocore.httpsession import AIOHTTPSession
+from aiobotocore.parsers import AioResponseParserFactory, AioRestXMLParser
 from aiobotocore.session import AioSession
 from botocore.loaders import Loader
 from botocore.utils import parse_timestamp  # pyright: ignore[reportUnknownVariableType] - untyped
@@ -74,8 +76,6 @@ class _Session(Protocol):
 
     def register_component(self, name: str, component: object) -> None: ...
 
-    def get_component(self, name: str) -> "_ParserFactory": ...
-
     def register(self, event_name: str, handler: Callable[..., None]) -> None: ...
 
 
@@ -83,6 +83,21 @@ class _ParserFactory(Protocol):
     """What is used of botocore's `ResponseParserFactory`, which is untyped."""
 
     def set_parser_defaults(self, *, timestamp_parser: Callable[[object], datetime]) -> None: ...
+
+    def create_parser(self, protocol_name: str) -> AioRestXMLParser: ...
+
+
+class _Shape(Protocol):
+    """What is used of botocore's description of a part of an answer, which is untyped."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class _XmlParser(Protocol):
+    """What is used of `AioRestXMLParser`, which is untyped."""
+
+    def _handle_structure(self, shape: _Shape, node: Element) -> dict[str, Any]: ...
 
 
 class _PutRequest(Protocol):
@@ -139,6 +154,38 @@ class _NoRedirects:
 _BoundedAnswer: Final = bounded_answers(_ANSWER_BYTES_MAX)
 
 
+class _ListingParser(AioRestXMLParser):
+    """The parser of answers, which takes what is used of a listed object by name.
+
+    botocore goes through its description of an object for each one, a millisecond for forty of them.
+    """
+
+    def _handle_structure(self, shape: _Shape, node: Element) -> dict[str, Any]:
+        if shape.name != "Object":
+            parser = cast("_XmlParser", super())
+            return parser._handle_structure(shape, node)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        namespace = node.tag.removesuffix("Contents")
+        key, size = node.findtext(f"{namespace}Key"), node.findtext(f"{namespace}Size")
+        changed = node.findtext(f"{namespace}LastModified")
+        item: dict[str, Any] = {}
+        if key is not None:
+            item["Key"] = key
+        if size is not None:
+            item["Size"] = int(size)
+        if changed is not None:
+            item["LastModified"] = moment(changed)
+        return item
+
+
+class _Parsers(AioResponseParserFactory):
+    """Makes the parsers of all services that a session speaks with."""
+
+    def create_parser(self, protocol_name: str) -> AioRestXMLParser:
+        if protocol_name == "rest-xml":
+            return cast("Callable[..., AioRestXMLParser]", _ListingParser)(timestamp_parser=moment)
+        return cast("_ParserFactory", super()).create_parser(protocol_name)
+
+
 async def raw_client(options: S3Options) -> RawClient:
     """Return a client for `options`; the store is not asked yet. What the libraries raise passes."""
     files = cast("Callable[..., _FileSystem]", s3fs.S3FileSystem)(**_session_parameters(options))
@@ -156,7 +203,9 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
     }
     session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
     session.register_component("data_loader", _LOADER)
-    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+    parsers = cast("Callable[[], _ParserFactory]", _Parsers)()
+    parsers.set_parser_defaults(timestamp_parser=moment)
+    session.register_component("response_parser_factory", parsers)
     session.register("request-created.s3.PutObject", _send_at_once)
     fixed: dict[str, object] = {
         "session": session,
