@@ -6,7 +6,7 @@ RE2 names a fault and the part that it is about, but not where that stands.
 from dataclasses import dataclass
 from typing import Final
 
-from fs_core.search._re2 import ExpressionError, compile_expression
+from fs_core.search._re2 import ExpressionError, check_expression
 from fs_core.search._syntax import parts, unbalanced
 
 __all__ = ["TOO_LARGE", "Fault", "explain"]
@@ -123,7 +123,7 @@ def _position(pattern: str, error: ExpressionError) -> int | None:
 
 def _refusal(pattern: str) -> tuple[str, str] | None:
     try:
-        compile_expression(pattern, ignore_case=False)
+        check_expression(pattern)
     except ExpressionError as error:
         return error.fault, error.fragment
     return None

@@ -10,7 +10,7 @@ from typing import Final
 
 from fs_core._bytes_search import find
 from fs_core.search._faults import TOO_LARGE, explain
-from fs_core.search._re2 import Expression, ExpressionError, compile_expression
+from fs_core.search._re2 import Expression, ExpressionError, check_expression, compile_expression
 from fs_core.search._syntax import Kind, Part, literal_text, parts, required_text
 
 __all__ = ["PATTERN_CHARS_MAX", "LinePattern", "PatternError", "line_pattern"]
@@ -119,25 +119,27 @@ def line_pattern(pattern: str, *, ignore_case: bool = False) -> LinePattern:
         pattern.encode()
     except UnicodeEncodeError as error:
         raise _refusal(pattern, "half a surrogate pair is no character", error.start) from error
-    _compiled(pattern, pattern, ignore_case=ignore_case)  # before its parts are relied on
+    _check(pattern)  # before its parts are relied on
     all_parts = parts(pattern)
     _refuse_what_ends_a_line(pattern, all_parts)
     literal = literal_text(all_parts)
     if literal and (not ignore_case or literal.lower() == literal.upper()):
         return _Literal(literal)
-    expression = _compiled(pattern, "".join(map(_per_line, all_parts)), ignore_case=ignore_case)
+    try:
+        expression = compile_expression("".join(map(_per_line, all_parts)), ignore_case=ignore_case)
+    except ExpressionError as error:
+        raise _refusal(pattern, TOO_LARGE, None) from error
+    if expression.programsize > _PROGRAM_MAX:
+        raise _refusal(pattern, TOO_LARGE, None)
     return _Expression(expression, "" if ignore_case else required_text(all_parts))
 
 
-def _compiled(pattern: str, meant: str, *, ignore_case: bool) -> Expression:
+def _check(pattern: str) -> None:
     try:
-        expression = compile_expression(meant, ignore_case=ignore_case)
+        check_expression(pattern)
     except ExpressionError as error:
         fault = explain(pattern, error)
         raise _refusal(pattern, fault.text, fault.position) from error
-    if expression.programsize > _PROGRAM_MAX:
-        raise _refusal(pattern, TOO_LARGE, None)
-    return expression
 
 
 def _per_line(part: Part) -> str:
