@@ -3,6 +3,7 @@
 The pages hold some fifty commands, and to load the libraries of a server takes a second and a half each time.
 """
 
+import gc
 import json
 import os
 import signal
@@ -66,6 +67,11 @@ def forking(directory: Path) -> Generator[str]:
 def _serve(listener: socket.socket) -> None:
     for name in _LOADED:
         import_module(name)
+    for kind in ("service-2", "endpoint-rule-set-1"):
+        import_module("backends.s3._session")._LOADER.load_service_model("s3", kind)
+    # No fork looks for garbage in what all of them have, as a server does once at its start.
+    gc.collect()
+    gc.freeze()
     # Nobody waits for the forks; each tells its client how it ended.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
