@@ -67,7 +67,9 @@ class PathDialect:
         below = listed.lstrip("/").removesuffix("/")
         if above and below.startswith(f"{above}/"):
             return below[len(above) + 1 :] or None
-        return None if below == above else below
+        if below == above:
+            return None
+        return listed.removesuffix("/") if above else below
 
     def kind(self, info: Mapping[str, object]) -> FileKind:
         """Return the type as told."""

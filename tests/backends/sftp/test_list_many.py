@@ -213,12 +213,13 @@ async def test_answers_in_another_order_are_told_apart(
         sftp_harness.put(f"d{number}/{number}", b"x")
     backend = await sftp_harness.open_sftp()
     root = await target_of(backend, ".")
-    receive = SftpClient._receive_packet
+    receive = SftpClient._receive_packet  # pyright: ignore[reportPrivateUsage] - no server at hand answers so
     held: list[tuple[int, memoryview]] = []
 
     def backwards(client: SftpClient) -> tuple[int, memoryview]:
         if not held:
-            held.extend([receive(client) for _ in range(len(client._outstanding))])
+            outstanding = client._outstanding  # pyright: ignore[reportPrivateUsage] - as above
+            held.extend([receive(client) for _ in range(len(outstanding))])
         return held.pop()
 
     monkeypatch.setattr(SftpClient, "_receive_packet", backwards)

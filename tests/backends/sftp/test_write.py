@@ -220,7 +220,7 @@ async def test_cost_in_round_trips(sftp_harness: SftpHarness, round_trips: Round
         "read": 3,
         "scan": 3,
         "replace": 7,
-        "resolve and list": 4,
+        "resolve and list": 3,
     }
 
 
