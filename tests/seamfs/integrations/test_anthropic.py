@@ -5,7 +5,6 @@ real one refuses.
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from anthropic.types import Message, MessageParam
@@ -21,16 +20,11 @@ from seamfs.integrations.anthropic import (
 )
 from seamfs.workspace import Workspace, open_workspace
 from tests.progressive.native.fake_anthropic import Block, FakeAnthropic, running
-from tests.seamfs.integrations.story import AFTER, CODES, Call, Place, ending, local_place, told, turns
+from tests.seamfs.integrations.story import AFTER, CODES, Call, Place, ending, local_place, turns
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("integrations")]
 
 QUESTION: Any = {"role": "user", "content": "Raise the timeout."}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def turn_of(call: Call | None) -> Block:
@@ -90,9 +84,8 @@ def assert_told(fake: FakeAnthropic, place: Place, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("ask", [runner, loop])
-async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path) -> None:
+async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path, expected: list[str]) -> None:
     place = local_place(root)
-    expected = await told(place)
     with running(turns(place, turn_of)) as fake:
         async with open_workspace(place.url) as workspace:
             assert await ask(fake.base_url, workspace) == "done"
@@ -102,9 +95,8 @@ async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path) -> Non
 
 
 @pytest.mark.parametrize("ask", [runner_sync, loop_sync])
-def test_a_session_without_an_event_loop_is_told_the_same(ask: Any, root: Path) -> None:
+def test_a_session_without_an_event_loop_is_told_the_same(ask: Any, root: Path, expected: list[str]) -> None:
     place = local_place(root)
-    expected = anyio.run(told, place)
     with running(turns(place, turn_of)) as fake, open_agent_tools(place.url) as tools:
         assert ask(fake.base_url, tools) == "done"
     assert_told(fake, place, expected)

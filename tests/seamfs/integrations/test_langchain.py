@@ -6,22 +6,16 @@ The package is imported by the tests themselves: it takes a while, and not every
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
 from seamfs.integrations import AgentTools, open_agent_tools
 from seamfs.workspace import open_workspace
-from tests.seamfs.integrations.story import AFTER, CODES, Script, ending, local_place, told
+from tests.seamfs.integrations.story import AFTER, CODES, Script, ending, local_place
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("integrations")]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def tools_of(tools: AgentTools) -> "dict[str, BaseTool]":
@@ -34,11 +28,10 @@ def tool_call(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"type": "tool_call", "id": "call_1", "name": "", "args": arguments}
 
 
-async def test_a_session_is_told_what_the_tools_say(root: Path) -> None:
+async def test_a_session_is_told_what_the_tools_say(root: Path, expected: list[str]) -> None:
     from tests.seamfs.integrations.chat_model import ScriptedChatModel, agent_of, tool_messages
 
     place = local_place(root)
-    expected = await told(place)
     async with open_workspace(place.url) as workspace:
         model = ScriptedChatModel(next_call=Script(place).next_call)
         agent = agent_of(model, tools_of(AgentTools(workspace)))
@@ -60,11 +53,10 @@ async def test_a_session_is_told_what_the_tools_say(root: Path) -> None:
     ]
 
 
-def test_a_session_without_an_event_loop_is_told_the_same(root: Path) -> None:
+def test_a_session_without_an_event_loop_is_told_the_same(root: Path, expected: list[str]) -> None:
     from tests.seamfs.integrations.chat_model import ScriptedChatModel, agent_of, tool_messages
 
     place = local_place(root)
-    expected = anyio.run(told, place)
     with open_agent_tools(place.url) as tools:
         model = ScriptedChatModel(next_call=Script(place).next_call)
         agent = agent_of(model, tools_of(tools))

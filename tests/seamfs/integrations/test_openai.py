@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-import anyio
 import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.lib.responses_tool_runner import AsyncResponsesToolRunner, ResponsesToolRunner
@@ -28,17 +27,12 @@ from seamfs.integrations.openai import (
 from seamfs.workspace import Workspace, open_workspace
 from tests.progressive.native.fake_openai import Act, FakeOpenAI, Say
 from tests.progressive.native.fake_openai import Call as Calls
-from tests.seamfs.integrations.story import AFTER, Call, Place, Script, ending, local_place, told, turns
+from tests.seamfs.integrations.story import AFTER, Call, Place, Script, ending, local_place, turns
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("integrations")]
 
 QUESTION: ResponseInputItemParam = {"role": "user", "content": "Raise the timeout."}
 REQUEST: ResponseCreateParamsNonStreaming = {"model": "gpt", "input": [QUESTION], "store": False}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def act_of(call: Call | None) -> Act:
@@ -94,9 +88,8 @@ def assert_told(fake: FakeOpenAI, place: Place, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("ask", [runner, early_runner, loop])
-async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path) -> None:
+async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path, expected: list[str]) -> None:
     place = local_place(root)
-    expected = await told(place)
     fake = FakeOpenAI(turns(place, act_of))
     with fake.running() as base_url:
         async with open_workspace(place.url) as workspace:
@@ -107,9 +100,8 @@ async def test_a_session_is_told_what_the_tools_say(ask: Any, root: Path) -> Non
 
 
 @pytest.mark.parametrize("ask", [runner_sync, loop_sync])
-def test_a_session_without_an_event_loop_is_told_the_same(ask: Any, root: Path) -> None:
+def test_a_session_without_an_event_loop_is_told_the_same(ask: Any, root: Path, expected: list[str]) -> None:
     place = local_place(root)
-    expected = anyio.run(told, place)
     fake = FakeOpenAI(turns(place, act_of))
     with fake.running() as base_url, open_agent_tools(place.url) as tools:
         assert ask(base_url, tools) == "done"
@@ -125,9 +117,9 @@ def chat_message(*calls: tuple[str, str]) -> ChatCompletionMessage:
     return ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": made})
 
 
-async def test_a_session_of_chat_completions_is_told_the_same(root: Path) -> None:
+async def test_a_session_of_chat_completions_is_told_the_same(root: Path, expected: list[str]) -> None:
     place = local_place(root)
-    expected, script, texts = await told(place), Script(place), list[Any]()
+    script, texts = Script(place), list[Any]()
     async with open_workspace(place.url) as workspace:
         tools = AgentTools(workspace)
         while (call := script.next_call()) is not None:

@@ -12,7 +12,7 @@ import pytest
 
 from seamfs.integrations import AgentTools, open_agent_tools
 from seamfs.workspace import Workspace, open_workspace
-from tests.seamfs.integrations.story import AFTER, CODES, Place, Script, ending, local_place, sftp_place, told
+from tests.seamfs.integrations.story import AFTER, CODES, Place, Script, ending, local_place, sftp_place
 from tests.support.sftp_servers import SftpServer
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from seamfs.integrations.pydantic_ai import WorkspaceToolset
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("integrations")]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def scripted(next_call: Callable[[], tuple[str, dict[str, Any]] | None]) -> "FunctionModel":
@@ -61,10 +56,9 @@ def place(request: pytest.FixtureRequest, root: Path) -> Place:
     return sftp_place(server)
 
 
-async def test_a_session_is_told_what_the_tools_say(place: Place) -> None:
+async def test_a_session_is_told_what_the_tools_say(place: Place, expected: list[str]) -> None:
     from pydantic_ai import Agent
 
-    expected = await told(place)
     async with open_workspace(place.url, settings=place.settings) as workspace:
         agent = Agent(scripted(Script(place).next_call), toolsets=[toolset(AgentTools(workspace))])
         result = await agent.run("Raise the timeout.")
@@ -79,11 +73,10 @@ async def test_a_session_is_told_what_the_tools_say(place: Place) -> None:
     ]
 
 
-def test_a_workspace_of_its_own_serves_one_event_loop_after_the_other(root: Path) -> None:
+def test_a_workspace_of_its_own_serves_one_event_loop_after_the_other(root: Path, expected: list[str]) -> None:
     from pydantic_ai import Agent
 
     place = local_place(root)
-    expected = anyio.run(told, place)
     with open_agent_tools(place.url, settings=place.settings) as tools:
         for _ in range(2):
             agent = Agent(scripted(Script(place).next_call), toolsets=[toolset(tools)])
@@ -130,7 +123,7 @@ async def test_refusals_in_a_row_do_not_end_a_run(root: Path) -> None:
     assert [text.split(":")[0] for text in texts] == ["INVALID_ARGS", "FS_NOT_FOUND"] * 3
 
 
-async def test_the_model_is_told_every_tool_of_the_workspace_as_it_is(root: Path) -> None:
+async def test_the_model_is_told_every_tool_of_the_workspace_as_it_is(root: Path, expected: list[str]) -> None:
     from pydantic_ai import Agent
     from pydantic_ai.models.test import TestModel
 
