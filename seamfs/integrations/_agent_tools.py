@@ -1,6 +1,6 @@
 """The tools of a workspace for one agent, as every adapter calls them."""
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -118,6 +118,7 @@ def open_agent_tools(
     owner: str | None = None,
     settings: Settings | None = None,
     read_only: bool = False,
+    tools: Iterable[str] | None = None,
     observations: ObservationStore | None = None,
 ) -> Generator[AgentTools]:
     """Open a workspace on an event loop of its own, in a thread, and close it with the block.
@@ -130,15 +131,16 @@ def open_agent_tools(
         url: See `open_workspace`, as for the other arguments.
         owner: Name of the session; without one it is new, and forgotten with the block.
         settings: By default those of this process.
-        read_only: Leave out the tools that change something.
+        read_only: Register those tools alone that change nothing.
+        tools: Names of the tools to register, by default those of the settings.
         observations: Where what the owner has seen is kept.
 
     Raises:
         FsError: The store cannot be opened, or the file of observations.
-        BadSettingError: No settings were given and those of this process are wrong.
+        BadSettingError: No settings were given and those of this process are wrong, or no tool is left to register.
     """
     with start_blocking_portal() as portal:
-        opening = open_workspace(url, settings=settings, read_only=read_only, observations=observations)
+        opening = open_workspace(url, settings=settings, read_only=read_only, tools=tools, observations=observations)
         with portal.wrap_async_context_manager(opening) as workspace:
             home = Home(portal)
             try:

@@ -12,6 +12,9 @@ from deepagents.backends.protocol import (
     FileDownloadResponse,
     FileOperationError,
     FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
     ReadResult,
     WriteResult,
 )
@@ -20,10 +23,19 @@ from pydantic import JsonValue
 from fs_core.errors import ErrorCode, FsError, NotObserved, Reason, StaleVersion
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
+from seamfs.config import Settings
+from seamfs.file_tools import make_file_tools
 from seamfs.integrations._agent_tools import AgentTools
+from seamfs.integrations._deepagents_search import (
+    InvalidGlobPatternError,
+    glob_result,
+    grep_result,
+    literal,
+    ls_result,
+    wider_glob,
+)
 from seamfs.workspace import Workspace
 from tool_fs.limits import ReadLimits
-from tool_fs.toolset import file_tools
 from tool_fs.values import EditValue, ReadValue
 from tool_runtime import GLOBAL, RuntimeCode, ScopeId, ToolFailure, ToolResult
 from tool_runtime.scheduler import Shared, run_in_lanes
@@ -41,8 +53,18 @@ MEDIA_SUFFIXES: Final = frozenset(
 """Names that deepagents 0.7.32 takes for pictures, sounds, videos and documents, and whose content it wants as base64
 (`_EXTENSION_TO_FILE_TYPE` and `_VIDEO_EXTRA_EXTENSIONS` of `deepagents.backends.utils`)."""
 
-_WIDE: Final = ReadLimits(max_lines=20_000, max_line_chars=1 << 20, max_page_bytes=1 << 20)
-"""The middleware shows 80,000 characters by default, and says itself what it cuts."""
+_WIDE_READ: Final = ReadLimits(max_lines=20_000, max_line_chars=1 << 20, max_page_bytes=1 << 20)
+_WIDE_SEARCH: Final = {
+    "max_entries": 20_000,
+    "max_matches": 10_000,
+    "max_result_bytes": 4 << 20,
+    "max_line_chars": 1 << 16,
+}
+"""The middleware shows 80,000 characters by default, and says itself what it cuts. So it does of a listing that is cut
+here: 20,000 names are more."""
+
+_GLOB_TIMEOUT_S: Final = 8.0
+"""The middleware gives a glob up after 10 seconds, and with it what was found."""
 
 _TRANSFERS_AT_ONCE: Final = 10
 
@@ -108,6 +130,27 @@ class VirtualFiles:
             return EditResult(error=_error(result))
         return EditResult(path=file_path, occurrences=cast("EditValue", result.value)["replacements"])
 
+    async def ls(self, path: str) -> LsResult:
+        """Return the entries of a directory."""
+        return ls_result(path, await self._call("list_dir", {"path": _relative(path)}))
+
+    async def glob(self, pattern: str, path: str | None) -> GlobResult:
+        """Return the files that a pattern means."""
+        try:
+            wider = wider_glob(pattern)
+        except InvalidGlobPatternError as error:
+            return GlobResult(error=str(error))
+        return glob_result(pattern, await self._call("glob", {"pattern": wider, "path": _relative(path or "/")}))
+
+    async def grep(self, text: str, path: str | None, include: str | None, *, max_count: int | None) -> GrepResult:
+        """Return the lines that hold a text."""
+        try:
+            wider = None if include is None else wider_glob(include)
+        except InvalidGlobPatternError as error:
+            return GrepResult(error=str(error))
+        arguments: dict[str, JsonValue] = {"pattern": literal(text), "path": _relative(path or "/"), "include": wider}
+        return grep_result(include, await self._call("grep", arguments), max_count=max_count)
+
     async def upload(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Write whole files, each for itself."""
         return await run_in_lanes(files, _side_by_side, self._upload, overlap_max=_TRANSFERS_AT_ONCE)
@@ -153,10 +196,18 @@ def _wide_scope(tools: AgentTools) -> ScopeId:
     made = _scopes.setdefault(workspace, {})
     if parent not in made:
         made[parent] = workspace.tools.scope(parent)
-        for tool in file_tools(limits=_WIDE, read_only=True):
-            if workspace.tools.get(tool.name, parent) is not None:
-                workspace.tools.register(tool, made[parent])
+        for name in ("read", "list_dir", "glob", "grep"):
+            if workspace.tools.get(name, parent) is not None:
+                for tool in make_file_tools(frozenset({name}), _wide(name, workspace.settings)):
+                    workspace.tools.register(tool, made[parent])
     return made[parent]
+
+
+def _wide(name: str, settings: Settings) -> Settings:
+    search = settings.search.model_copy(update=_WIDE_SEARCH)
+    if name == "glob":
+        search = search.model_copy(update={"timeout_s": min(search.timeout_s, _GLOB_TIMEOUT_S)})
+    return settings.model_copy(update={"read": _WIDE_READ, "search": search})
 
 
 def _page(value: ReadValue) -> ReadResult:

@@ -11,6 +11,9 @@ try:
         EditResult,
         FileDownloadResponse,
         FileUploadResponse,
+        GlobResult,
+        GrepResult,
+        LsResult,
         ReadResult,
         WriteResult,
     )
@@ -82,6 +85,34 @@ class WorkspaceBackend(BackendProtocol):
         return await self._tools.run(
             partial(self._files.edit, file_path, old_string, new_string, replace_all=replace_all)
         )
+
+    def ls(self, path: str) -> LsResult:
+        """Return the entries of a directory."""
+        return self._tools.run_sync(partial(self._files.ls, path))
+
+    async def als(self, path: str) -> LsResult:
+        """Do what `ls` does."""
+        return await self._tools.run(partial(self._files.ls, path))
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Return the files that a pattern means."""
+        return self._tools.run_sync(partial(self._files.glob, pattern, path))
+
+    async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Do what `glob` does."""
+        return await self._tools.run(partial(self._files.glob, pattern, path))
+
+    def grep(
+        self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
+    ) -> GrepResult:
+        """Return the lines that hold a text; a pattern is none but the text."""
+        return self._tools.run_sync(partial(self._files.grep, pattern, path, glob, max_count=max_count))
+
+    async def agrep(
+        self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
+    ) -> GrepResult:
+        """Do what `grep` does."""
+        return await self._tools.run(partial(self._files.grep, pattern, path, glob, max_count=max_count))
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Write whole files; one that holds the same already is left alone."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
+import deepagents
+from deepagents.backends.protocol import BackendProtocol
 from langchain import agents
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -14,7 +16,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
-__all__ = ["ScriptedChatModel", "agent_of", "tool_messages"]
+__all__ = ["ScriptedChatModel", "agent_of", "deep_agent", "tool_messages"]
 
 _call_ids = count(1)
 
@@ -60,3 +62,8 @@ def tool_messages(state: dict[str, Any]) -> list[ToolMessage]:
 def agent_of(model: BaseChatModel, tools: Mapping[str, BaseTool]) -> Any:
     """Return LangChain's own agent; its type has parts that nobody knows."""
     return cast("Any", agents).create_agent(model, tools=list(tools.values()))
+
+
+def deep_agent(model: BaseChatModel, backend: BackendProtocol) -> Any:
+    """Return an agent of deepagents, which looks at files through the backend."""
+    return cast("Any", deepagents).create_deep_agent(model, backend=backend)
