@@ -25,7 +25,16 @@ VARIABLE: Final = "DOCS_FORKS"
 _LOADED: Final = (
     *("mcp", "uvicorn", "rich", "s3fs", "paramiko", "botocore.session", "pydantic_settings", "sqlite3"),
     *("seamfs.serve", "seamfs.one_shot", "seamfs.doctor", "seamfs.doctor_s3", "seamfs.doctor_sftp", "seamfs.tools"),
-    *("seamfs.disclosed", "seamfs.programs", "seamfs.state", "backends.s3", "backends.sftp", "backends.local"),
+    *(
+        "seamfs.disclosed",
+        "seamfs.programs",
+        "seamfs.state",
+        "seamfs.search",
+        "fs_core.search.engine",
+        "backends.s3",
+        "backends.sftp",
+        "backends.local",
+    ),
 )
 _DESCRIPTORS: Final = (0, 1, 2)
 _REQUEST_BYTES_MAX: Final = 1 << 16

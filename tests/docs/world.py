@@ -25,7 +25,8 @@ PREFIX: Final = "workspace"
 TREE: Final = {
     "README.md": "# A project\n",
     "main.py": "timeout = 10\nretries = 3\n",
-    "src/main.c": "".join(f"int line_{number};\n" for number in range(1, 200)),
+    "src/main.c": "".join(f"int line_{number:03};\n" for number in range(1, 200)),
+    "tests/test_main.py": "from main import timeout\nassert timeout\n",
 }
 """What every root of a page holds, local or not."""
 

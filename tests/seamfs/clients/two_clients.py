@@ -27,9 +27,14 @@ def edit(old: str, new: str) -> dict[str, Any]:
     return {"file_path": "src/main.py", "old_string": old, "new_string": new}
 
 
+LOOK: Final = Step("grep", {"pattern": "timeout"})
 READ: Final = Step("read", {"file_path": "src/main.py"})
 RAISE: Final = edit("timeout = 10", "timeout = 30")
 
+FOUND: Final = """\
+src/main.py
+1: timeout = 10
+(1 matching line in 1 file; 1 file searched.)"""
 FIRST_PAGE: Final = """\
 <path>src/main.py</path>
 <type>file</type>
@@ -54,7 +59,10 @@ Edited src/main.py: 1 place replaced.
  retries = 5"""
 UNREAD: Final = "FS_NOT_OBSERVED: src/main.py"
 
+TOOLS: Final = ["edit", "glob", "grep", "list_dir", "read", "write"]
+
 SHOWN_TO_THE_OVERTAKEN: Final = [
+    (FOUND, False),
     (FIRST_PAGE, False),
     (OVERTAKEN, True),
     (FIRST_PAGE.replace("retries = 3", "retries = 5"), False),
@@ -99,7 +107,7 @@ def session(client: AgentClient, steps: Sequence[Step], place: Place, *, command
         told = client.run(place.here(commands), model_url=url, variables=place.variables)
     assert model.faults == []
     assert "That is all." in told
-    assert sorted(model.declared) == ["edit", "read", "write"]
+    assert sorted(model.declared) == TOOLS
     return model
 
 
@@ -140,7 +148,7 @@ def test_claude_code_is_overtaken_by_opencode_on_one_http_server_and_recovers(
         def overtake() -> None:
             others.append(overtaking(opencode, place, commands=command(opencode, "OpenCode")))
 
-        steps = [READ, Step("edit", RAISE, before=overtake), READ, Step("edit", RAISE)]
+        steps = [LOOK, READ, Step("edit", RAISE, before=overtake), READ, Step("edit", RAISE)]
         start = command(claude, "Claude Code").splitlines()[-1]
         model = session(claude, steps, place, commands=command(claude, heading) + start)
     assert shown(model) == SHOWN_TO_THE_OVERTAKEN
@@ -165,7 +173,7 @@ def test_opencode_is_overtaken_by_claude_code_in_a_bucket_and_recovers(
     def overtake() -> None:
         others.append(overtaking(claude, place, commands=command(claude, "Claude Code")))
 
-    steps = [READ, Step("edit", RAISE, before=overtake), READ, Step("edit", RAISE)]
+    steps = [LOOK, READ, Step("edit", RAISE, before=overtake), READ, Step("edit", RAISE)]
     model = session(opencode, steps, place, commands=command(opencode, "OpenCode"))
     assert shown(model) == SHOWN_TO_THE_OVERTAKEN
     check_overtaking(others[0])
