@@ -1,4 +1,4 @@
-"""All benchmarks of pages, edits and stores: `python -m benchmarks [--quick|--full] [--huge] [--only GROUPS]`.
+"""All benchmarks: `python -m benchmarks [--quick|--full] [--huge] [--only GROUPS]`.
 
 Prints progress to standard error and at the end the tables, the goals first. Exit status 0 whether goals are met or
 not: they are figures of a noisy machine; 1 if a group broke off.
@@ -24,7 +24,7 @@ from benchmarks.measure.readme import fill
 from benchmarks.measure.report import Report
 from benchmarks.measure.tables import report_text
 
-_GROUPS: Final = ("pagination", "editing", "backends")
+_GROUPS: Final = ("pagination", "editing", "backends", "search")
 _README: Final = Path(__file__).with_name("README.md")
 _PLOTS: Final = Path(__file__).with_name("plots")
 

@@ -9,6 +9,8 @@ from benchmarks.backends.access import RemotePeer, SftpAccess
 
 __all__ = ["ASYNCSSH", "Asyncssh", "asyncssh"]
 
+_DIRECTORY: Final = 2  # SSH_FILEXFER_TYPE_DIRECTORY
+
 
 class Asyncssh:
     """One SFTP session."""
@@ -26,6 +28,21 @@ class Asyncssh:
         """Write a file in place."""
         async with self._sftp.open(self._access.path(name), "wb") as file:
             await file.write(data)
+
+    async def names(self) -> int:
+        """Return how many files there are, after one directory after another was listed."""
+        waiting = [self._access.path("")]
+        count = 0
+        while waiting:
+            directory = waiting.pop()
+            for entry in await self._sftp.readdir(directory):
+                if entry.filename in {".", ".."}:
+                    continue
+                if entry.attrs.type == _DIRECTORY:
+                    waiting.append(f"{directory}/{entry.filename}")
+                else:
+                    count += 1
+        return count
 
 
 @asynccontextmanager

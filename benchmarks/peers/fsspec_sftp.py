@@ -26,6 +26,8 @@ class _FileSystem(Protocol):
 
     def pipe_file(self, path: str, value: bytes) -> None: ...
 
+    def find(self, path: str) -> list[str]: ...
+
 
 class FsspecSftp:
     """One file system object."""
@@ -42,6 +44,10 @@ class FsspecSftp:
     async def write(self, name: str, data: bytes) -> None:
         """Write a file in place."""
         await to_thread.run_sync(self._files.pipe_file, self._access.path(name), data, limiter=self._limiter)
+
+    async def names(self) -> int:
+        """Return how many files there are, after one directory after another was listed."""
+        return len(await to_thread.run_sync(self._files.find, self._access.path(""), limiter=self._limiter))
 
 
 @asynccontextmanager

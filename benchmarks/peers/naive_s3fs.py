@@ -23,6 +23,10 @@ class _FileSystem(Protocol):
 
     def pipe_file(self, path: str, value: bytes) -> None: ...
 
+    def find(self, path: str) -> list[str]: ...
+
+    def glob(self, path: str) -> list[str]: ...
+
 
 class NaiveS3fs:
     """One file system object, used from as many threads as there are reads."""
@@ -39,6 +43,15 @@ class NaiveS3fs:
     async def write(self, name: str, data: bytes) -> None:
         """Put a file."""
         await to_thread.run_sync(self._files.pipe_file, self._path(name), data, limiter=self._limiter)
+
+    async def names(self) -> int:
+        """Return how many files there are below the prefix."""
+        return len(await to_thread.run_sync(self._files.find, self._path(""), limiter=self._limiter))
+
+    async def glob(self, pattern: str) -> int:
+        """Return how many files have a name that `pattern` means."""
+        found = await to_thread.run_sync(self._files.glob, self._path(f"**/{pattern}"), limiter=self._limiter)
+        return len(found)
 
     def _lines(self, name: str) -> list[bytes]:
         with self._files.open(self._path(name), "rb") as file:

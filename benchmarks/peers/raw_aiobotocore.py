@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from benchmarks.backends.access import RemotePeer, S3Access
 
@@ -23,6 +23,8 @@ class _Client(Protocol):
     async def get_object(self, **parameters: str) -> dict[str, _Body]: ...
 
     async def put_object(self, **parameters: str | bytes) -> object: ...
+
+    async def list_objects_v2(self, **parameters: str) -> dict[str, Any]: ...
 
 
 class RawAiobotocore:
@@ -54,6 +56,16 @@ class RawAiobotocore:
     async def write(self, name: str, data: bytes) -> None:
         """Put a file."""
         await self._client.put_object(Bucket=self._access.bucket, Key=self._access.key(name), Body=data)
+
+    async def names(self) -> int:
+        """List all keys below the prefix, page after page, and return how many there are."""
+        where = {"Bucket": self._access.bucket, "Prefix": self._access.key("")}
+        page = await self._client.list_objects_v2(**where)
+        count = page["KeyCount"]
+        while page["IsTruncated"]:
+            page = await self._client.list_objects_v2(**where, ContinuationToken=page["NextContinuationToken"])
+            count += page["KeyCount"]
+        return count
 
     async def _body(self, name: str) -> _Body:
         answer = await self._client.get_object(Bucket=self._access.bucket, Key=self._access.key(name))
