@@ -43,9 +43,13 @@ class FlatListing:
         for _ in range(BARREN_PAGES_MAX + 1):
             page = await self._page(position)
             contents = page.get("Contents", [])
-            last = position.last if position is not None else None
-            asked = [item for item in contents if self._is_asked(item.get("Key", ""), last=last)]
-            position = next_position(page, [item.get("Key", "") for item in contents], before=position)
+            keys = [item.get("Key", "") for item in contents]
+            last = position.last if position is not None else ""
+            self._learn_order(page, keys, last=last)
+            if position is None and self._after is not None:
+                self._require_behind(self._after, keys)
+            asked = [item for item, key in zip(contents, keys, strict=True) if self._is_asked(key, last=last)]
+            position = next_position(page, keys, before=position)
             if asked or (position is None and (resume, self._after) != (None, None)):
                 return self._below(asked, position)
             if position is None:
@@ -53,26 +57,26 @@ class FlatListing:
         raise RequestFailed(Failure.ENDLESS)
 
     async def _page(self, position: Position | None) -> ListAnswer:
-        """Ask for a page, and learn from it in which order the store lists."""
-        behind = f"{self._base}{self._after}/{_LAST_CHARACTER}" if self._after is not None else None
-        token, last = (position.token, position.last) if position is not None else (None, "")
-        page = await self._client.list_page(
-            self._base, size=PAGE_KEYS_MAX, token=token, behind=behind if position is None else None
-        )
-        keys = [item.get("Key", "") for item in page.get("Contents", [])]
+        behind = None
+        if position is None and self._after is not None:
+            behind = f"{self._base}{self._after}/{_LAST_CHARACTER}"
+        token = position.token if position is not None else None
+        return await self._client.list_page(self._base, size=PAGE_KEYS_MAX, token=token, behind=behind)
+
+    def _learn_order(self, page: ListAnswer, keys: Sequence[str], *, last: str) -> None:
         store = (self._client.endpoint, self._location.bucket)
         known_orders.put(store, known_orders.get(store) is not False and is_in_order(page, keys, last=last))
-        if position is None and behind is not None:
-            self._require_behind(behind, keys)
-        return page
 
-    def _require_behind(self, behind: str, keys: Sequence[str]) -> None:
+    def _require_behind(self, after: str, keys: Sequence[str]) -> None:
+        """Refuse to go on with a store that takes no notice of where to begin: its answer would begin anew for ever."""
+        behind = f"{self._base}{after}/"
         first = next((key for key in keys if key.startswith(self._base)), behind)
         if first < behind and first.split("/") < behind.split("/"):
             reason = "the store does not begin a listing behind a name; list one directory at a time"
             raise Unsupported(reason, path=self._directory.display_path, operation="list")
 
-    def _is_asked(self, key: str, *, last: str | None) -> bool:
+    def _is_asked(self, key: str, *, last: str) -> bool:
+        """Tell whether a key is below the directory, is not the one told last, and is not passed over."""
         is_passed_over = self._after is not None and key.startswith(f"{self._base}{self._after}/")
         return key.startswith(self._base) and key != last and not is_passed_over
 

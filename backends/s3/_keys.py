@@ -77,7 +77,7 @@ class Location:
             return True
         parent = () if self.is_root(self.key(directory)) else tuple(directory.display_path.split("/"))
         try:
-            return parse_path("/".join((*parent, name)), self.root).names == (*parent, name)
+            return parse_path("/".join((*parent, name)), self.root).names == (*parent, *name.split("/"))
         except FsError:
             return False
 

@@ -58,7 +58,7 @@ def next_position(page: ListAnswer, names: Sequence[str], *, before: Position | 
         return None
     token = page.get("NextContinuationToken", "")
     seen = before or Position(token="", last="", pages=0, mark="")
-    if token == seen.token or (names and seen.pages and names[-1] == seen.mark):
+    if token in {"", seen.token} or (names and seen.pages and names[-1] == seen.mark):
         raise RequestFailed(Failure.ENDLESS)
     if not names:
         return Position(token=token, last=seen.last, pages=seen.pages, mark=seen.mark)

@@ -1,7 +1,8 @@
 import pytest
 
 from backends.s3._keys import KEY_BYTES_MAX, Location, parse_location
-from fs_core.errors import InvalidPath
+from fs_core.errors import FsError, InvalidPath
+from fs_core.paths import parse_path
 
 LOCATION = Location(bucket="b", prefix="p/q")
 
@@ -57,6 +58,25 @@ def test_root_of_a_whole_bucket_has_an_empty_key() -> None:
     assert whole.is_root(whole.key(whole.target(())))
     assert whole.below("") == ""
     assert whole.root.prefixes == ("s3://b",)
+
+
+@pytest.mark.parametrize("directory", [(), ("d",), ("C:",), ("s3:",), ("...",)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a", "a/b", "a//b", "/a", "a/", "/", "", ".", "..", "./a", "a/.", "a/..", "a/./b", "a/../b", "...", ".a/..b"),
+        *(" ", "\u3000", " /a", "a/ ", "\n", "a\n", "x\0", "\ud800", "C:", "C:/a", "C:\\a", "\\\\a", "\\a", "a\\b"),
+        *("s3://b/a", "s3:/b", "file:a", "a/file:b", "http://x", "x:y", ".seamfs-0123456789abcdef.tmp", ".seamfs-x"),
+        *("a/.seamfs-0123456789abcdef.lock", ".seamfs-0123456789abcdef.tmp/a", "a/.seamfs-0123456789abcdef.tmp2"),
+    ],
+)
+def test_a_key_is_addressable_exactly_if_its_path_is_parsed_to_its_names(directory: tuple[str, ...], name: str) -> None:
+    names = (*directory, *name.split("/"))
+    try:
+        expected = parse_path("/".join(names), LOCATION.root).names == names
+    except FsError:
+        expected = False
+    assert LOCATION.is_addressable(LOCATION.target(directory), name) is expected
 
 
 @pytest.mark.parametrize(
