@@ -224,7 +224,7 @@ def refuse_unused_state(settings: Settings, *, state: Path | None, read_only: bo
         )
     if state is not None and (read_only or settings.policy == "none"):
         raise BadSettingError(
-            "--state: with --read-only, --policy none or no tool that changes files nothing is remembered; "
+            "--state: with --read-only or --policy none, or without a tool that changes files, nothing is remembered; "
             "leave one of them out"
         )
 

@@ -25,6 +25,7 @@ from seamfs.programs import programs
 from seamfs.workspace import Workspace
 
 __all__ = [
+    "HARMLESS",
     "OWN",
     "STABLE",
     "TOOLBOX",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 TOOLBOX = (sys.executable, str(Path(__file__).parent / "servers" / "toolbox.py"), "stdio")
+HARMLESS = ["glob", "grep", "list_dir", "read"]
 OWN = ["edit", "glob", "grep", "list_dir", "read", "write"]
 STABLE = sorted(["describe_tools", "invoke_tool", "search_tools", *OWN])
 WAIT_S = 30.0

@@ -62,11 +62,11 @@ def test_a_named_file_is_read_instead_of_the_usual_one(tmp_path: Path) -> None:
         (
             "SEAMFS_REED__MAX_LINES",
             "3",
-            "SEAMFS_REED__MAX_LINES: unknown setting; known here: policy, state, session, read, local",
+            "SEAMFS_REED__MAX_LINES: unknown setting; known here: policy, state, session, tools, read, search",
         ),
         ("SEAMFS_POLICY__X", "1", "SEAMFS_POLICY__X: unknown setting; SEAMFS_POLICY holds one value"),
         ("SEAMFS_S3__ENDPOINT_URL", "127.0.0.1:9000", "SEAMFS_S3__ENDPOINT_URL: an endpoint is a URL that begins with"),
-        ("SEAMFS_POLCIY", "none", "SEAMFS_POLCIY: unknown setting; known here: policy, state, session, read"),
+        ("SEAMFS_POLCIY", "none", "SEAMFS_POLCIY: unknown setting; known here: policy, state, session, tools, read"),
         ("SEAMFS_READ", "{not json", "SEAMFS_READ: "),
     ],
 )
@@ -85,7 +85,10 @@ def test_a_bad_variable_is_one_line_that_names_it(
     ("text", "expected"),
     [
         ("[read]\nmax_lines = 0\n", "seamfs.toml: read.max_lines: Input should be greater than 0"),
-        ("[reed]\nmax_lines = 5\n", "seamfs.toml: reed: unknown setting; known here: policy, state, session, read"),
+        (
+            "[reed]\nmax_lines = 5\n",
+            "seamfs.toml: reed: unknown setting; known here: policy, state, session, tools, read",
+        ),
         ("[s3]\nregoin = 'x'\n", "seamfs.toml: s3.regoin: unknown setting; known here: concurrency_max"),
         ("[read\n", "seamfs.toml: "),
         (

@@ -13,12 +13,10 @@ from seamfs.config import BadSettingError, Settings, load_settings
 from seamfs.file_tools import change_files, file_tool_names, make_file_tools
 from seamfs.mcp_server import build_server, instructions
 from seamfs.workspace import Workspace, open_workspace
+from tests.seamfs.mounted import HARMLESS, OWN
 from tests.seamfs.processes import TIMEOUT_S, command, environment
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("restored_logging")]
-
-ALL = ["edit", "glob", "grep", "list_dir", "read", "write"]
-READING = ["glob", "grep", "list_dir", "read"]
 
 
 @pytest.fixture
@@ -33,8 +31,8 @@ def names_of(workspace: Workspace) -> list[str]:
 @pytest.mark.parametrize(
     ("chosen", "read_only", "offered"),
     [
-        (None, False, ALL),
-        (None, True, READING),
+        (None, False, OWN),
+        (None, True, HARMLESS),
         (["read", "write", "edit"], False, ["edit", "read", "write"]),
         (["read", "write", "grep", "read"], True, ["grep", "read"]),
     ],
@@ -123,7 +121,7 @@ def test_a_bad_setting_is_told_where_it_was_set(
         (["--tools", "read,find"], "seamfs: --tools: Input should be 'read', "),
         (["--tools", ""], "seamfs: --tools: Input should be 'read', "),
         (["--tools", "write", "--read-only"], "seamfs: tools: none that changes nothing is chosen"),
-        (["--tools", "read,grep", "--state", "s.db"], "seamfs: --state: with --read-only, --policy none or no tool "),
+        (["--tools", "read,grep", "--state", "s.db"], "seamfs: --state: with --read-only or --policy none, or "),
     ],
 )
 def test_a_server_refuses_a_choice_that_makes_no_sense(

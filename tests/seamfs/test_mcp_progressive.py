@@ -13,7 +13,18 @@ from mcp import Client, types
 from fs_core.testing.memory import MemoryStore
 from seamfs.config import BadSettingError
 from seamfs.extras import NotReadyError
-from tests.seamfs.mounted import OWN, STABLE, TOOLBOX, invoke, meta_of, stand, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import (
+    HARMLESS,
+    OWN,
+    STABLE,
+    TOOLBOX,
+    invoke,
+    meta_of,
+    stand,
+    text_of,
+    toolbox_over_http,
+    until,
+)
 from tool_runtime import Allow, Decision, Deny, Invocation
 
 pytestmark = pytest.mark.anyio
@@ -248,11 +259,11 @@ async def test_an_eager_tool_of_a_server_is_waited_for_and_declared(store: Memor
     assert listed == sorted([*STABLE, "mcp__box__add"])
 
 
-async def test_read_only_declares_read_and_the_discovery_tools(store: MemoryStore) -> None:
+async def test_read_only_declares_what_changes_nothing_and_the_discovery_tools(store: MemoryStore) -> None:
     async with stand(store=store, read_only=True) as opened, Client(opened.server, mode="legacy") as client:
         listed = [tool.name for tool in (await client.list_tools()).tools]
         written = await invoke(client, "write", file_path="b", content="")
-    assert listed == ["describe_tools", "invoke_tool", "read", "search_tools"]
+    assert listed == sorted(["describe_tools", "invoke_tool", "search_tools", *HARMLESS])
     assert text_of(written).startswith("UNKNOWN_TOOL: ")
 
 
@@ -278,7 +289,9 @@ async def test_an_eager_tool_that_its_server_does_not_have_is_said_with_the_reas
 
 @pytest.mark.parametrize("name", ["raed", "mcp__other__x", "mcp__box_x", "write"])
 async def test_an_eager_name_that_can_never_be_there_is_a_bad_setting(name: str) -> None:
-    with pytest.raises(BadSettingError, match=rf"there is no tool '{name}'; there are: read, mcp__box__\.\.\.$"):
+    with pytest.raises(
+        BadSettingError, match=rf"there is no tool '{name}'; there are: {', '.join(HARMLESS)}, mcp__box__\.\.\.$"
+    ):
         async with stand(read_only=True, eager_tools=[name]):
             pytest.fail("it was opened")
 

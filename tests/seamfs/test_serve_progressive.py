@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from seamfs.cli import main
-from tests.seamfs.mounted import STABLE, TOOLBOX, invoke, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import HARMLESS, STABLE, TOOLBOX, invoke, text_of, toolbox_over_http, until
 from tests.seamfs.processes import TIMEOUT_S, command, environment, http_server
 from tests.support.processes import is_running
 
@@ -149,7 +149,7 @@ async def test_over_http_read_only_and_structured_work_in_the_newest_revision(ro
             # The list does not have it, so that nobody told the client of the header.
             located = await client.call_tool("mcp__box__locate", {"region": "eu"})
     assert text_of(located) == "in eu"
-    assert listed == ["describe_tools", "invoke_tool", "read", "search_tools"]
+    assert listed == sorted(["describe_tools", "invoke_tool", "search_tools", *HARMLESS])
     assert total.structured_content == {"total": 3}
 
 
@@ -266,12 +266,17 @@ def test_a_flag_that_cannot_be_read_is_wrong_usage(
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        (["--eager", "search"], 2, "seamfs: eager tools: there is no tool 'search'; there are: edit, read, write"),
+        (
+            ["--eager", "search"],
+            2,
+            "seamfs: eager tools: there is no tool 'search'; there are: edit, glob, grep, list_dir, read, write",
+        ),
         (["--eager", "run_code"], 2, "seamfs: --eager: reserved for the discovery tools: run_code"),
         (
             ["--eager", "mcp__b__x", "--mount", "a=x"],
             2,
-            "seamfs: eager tools: there is no tool 'mcp__b__x'; there are: edit, read, write, mcp__a__...",
+            "seamfs: eager tools: there is no tool 'mcp__b__x'; there are: edit, glob, grep, list_dir, read, write, "
+            "mcp__a__...",
         ),
         (["--mount-url", "a=h"], 2, "seamfs: mount a: the URL must be http:// or https:// with a host"),
         (["--mount", "a b=x"], 2, "seamfs: mount name 'a b': 1 to 32 of A-Z a-z 0-9 _ -, without two _ in a row"),
@@ -312,7 +317,7 @@ def test_help_says_what_is_declared_and_that_no_shell_is_involved(capsys: pytest
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert "declare read, write, edit and three tools by which a model finds and calls all others" in told
+    assert "declare the tools for the files of ROOT and three more by which a model finds and calls all others" in told
     assert "no shell is involved" in told
     assert "--mount-url NAME=URL" in told
 
@@ -321,5 +326,8 @@ def test_help_says_what_read_only_is_about_and_what_an_eager_tool_costs(capsys: 
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert "of the tools for the files of ROOT offer read alone; tools of mounted servers stay" in told
+    assert (
+        "of the tools for the files of ROOT offer those alone that change nothing; tools of mounted servers stay"
+        in told
+    )
     assert "the start then waits for that server, and fails without the tool" in told

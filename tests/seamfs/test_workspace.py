@@ -14,7 +14,7 @@ from fs_core.policy import MemoryObservations, Observation, OwnerId
 from fs_core.types import TargetKey
 from seamfs.config import Settings
 from seamfs.workspace import open_workspace
-from tests.seamfs.mounted import OWN
+from tests.seamfs.mounted import HARMLESS, OWN
 from tool_runtime import ToolFailure, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_tools_are_registered_and_take_the_limits_of_the_settings(root: Pa
 
 async def test_read_only_leaves_what_changes_nothing(root: Path) -> None:
     async with open_workspace(str(root), read_only=True) as workspace:
-        assert [tool.name for tool in workspace.tools.schemas()] == ["glob", "grep", "list_dir", "read"]
+        assert [tool.name for tool in workspace.tools.schemas()] == HARMLESS
         assert not workspace.remembers
         result = await workspace.call(workspace.session(), "write", {"file_path": "a", "content": ""})
         assert isinstance(result, ToolFailure)
