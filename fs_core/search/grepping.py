@@ -1,20 +1,17 @@
 """Lines that match in all files below a directory, in the order of the walk and within bounds."""
 
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 from fs_core.errors import FsError, NotDirectory, NotFound
 from fs_core.paths import RootedPath
 from fs_core.protocol import Backend
 from fs_core.search._gathering import Gathering, Outcome
-from fs_core.search._searching import FileSearch, SearchEnded
+from fs_core.search._in_order import InOrder
+from fs_core.search._searching import FileSearch
 from fs_core.search._sieve import reason_of
 from fs_core.search._starting import require_directory
 from fs_core.search._telling import Telling
@@ -65,52 +62,23 @@ async def grep(
     return await _Grep(backend, start, query, bounds=bounds, watch=watch).run()
 
 
-class _Batch:
-    """Files that are searched together, and what came of it."""
-
-    def __init__(self, files: Sequence[Target]) -> None:
-        self.files = files
-        self.outcomes: Sequence[Outcome | FsError] = ()
-        self.failure: FsError | None = None
-        self.done = anyio.Event()
-
-    async def search(self, search: FileSearch) -> None:
-        try:
-            self.outcomes = await search.outcomes(self.files)
-        except FsError as error:
-            self.failure = error
-        except SearchEnded:
-            return
-        self.done.set()
-
-
-_Begin: TypeAlias = Callable[[Sequence[Target]], Awaitable[None]]
-
-
 class _Grep:
-    """One search: batches of files are searched side by side, and what they have is taken in order."""
+    """One search."""
 
     def __init__(
         self, backend: Backend, start: Target, query: LineQuery, *, bounds: SearchBounds, watch: Watch | None
     ) -> None:
         self._backend = backend
         self._start = start
+        self._query = query
         self._bounds = bounds
+        self._pattern = line_pattern(query.pattern, ignore_case=query.ignore_case)
         self._include = _include(query.include)
         self._telling = Telling(watch)
         room = Room(matches=bounds.matches_max, size_bytes=bounds.result_bytes_max)
         self._gathering = Gathering(room, context=query.context)
-        self._file_search = partial(
-            FileSearch,
-            backend,
-            line_pattern(query.pattern, ignore_case=query.ignore_case),
-            context=query.context,
-            line_chars_max=bounds.line_chars_max,
-            file_bytes_max=bounds.file_bytes_max,
-            room=room,
-        )
         self._walk: Walk | None = None
-        self._pending: deque[_Batch] = deque()
+        self._walking = anyio.CancelScope()
         self._met = 0
         self._has_met_all = False
 
@@ -148,16 +116,60 @@ class _Grep:
         )
 
     async def _search_below(self) -> None:
+        """Search all files of the walk, or count them when there is no room for more lines."""
+        in_order = InOrder(self._file_search(), self._take, calls=self._backend.bulk.calls)
         base = await self._base()
         async with Walk(self._backend, base, glob=self._include, bounds=self._bounds, ordered=True) as walk:
             self._walk = walk
-            async with self._side_by_side() as begin:
-                await self._search_files(walk, begin)
-            with anyio.move_on_after(COUNTING_S_MAX):
-                async for run in walk:
-                    self._met += len(run.files)
-                    self._telling.tell(walk, found=self._gathering.matches)
-                self._has_met_all = True
+            async with in_order.running():
+                files: list[Target] = []
+                with self._walking:
+                    async for run in walk:
+                        self._met += len(run.files)
+                        self._telling.tell(walk, found=self._gathering.matches)
+                        if not self._gathering.is_full:
+                            files.extend(self._backend.child(run.base, name) for name in run.files)
+                            files = await self._begin(in_order, files)
+                    self._has_met_all = True
+                if files:
+                    await in_order.begin(files)
+
+    async def _begin(self, in_order: InOrder, files: Sequence[Target]) -> list[Target]:
+        """Begin whole batches, or a smaller one if nothing else is to be done; return the files for the next one."""
+        size, first = self._backend.bulk.files, 0
+        while len(files) - first >= size or (first < len(files) and in_order.is_idle):
+            await in_order.begin(files[first : first + size])
+            first += size
+        return list(files[first:])
+
+    async def _search_alone(self) -> None:
+        """Search the file that was named; what keeps it from being read is raised."""
+        self._walk, self._met = None, 1
+        in_order = InOrder(self._file_search(), self._take_named, calls=1)
+        async with in_order.running():
+            await in_order.begin([self._start])
+
+    def _take(self, file: Target, outcome: Outcome | FsError) -> bool:
+        gathering = self._gathering
+        gathering.add(file.display_path, reason_of(outcome) if isinstance(outcome, FsError) else outcome)
+        if gathering.is_full:
+            self._walking.deadline = anyio.current_time() + COUNTING_S_MAX
+        return not gathering.is_full
+
+    def _take_named(self, file: Target, outcome: Outcome | FsError) -> bool:
+        if isinstance(outcome, FsError):
+            raise outcome
+        return self._take(file, outcome)
+
+    def _file_search(self) -> FileSearch:
+        return FileSearch(
+            self._backend,
+            self._pattern,
+            context=self._query.context,
+            line_chars_max=self._bounds.line_chars_max,
+            file_bytes_max=self._bounds.file_bytes_max,
+            room=self._gathering.room,
+        )
 
     async def _base(self) -> Target:
         """Return the directory that all files that are included are below."""
@@ -166,76 +178,6 @@ class _Grep:
         shown = self._start.display_path
         names = () if shown == "." else tuple(shown.split("/"))
         return await self._backend.resolve(RootedPath((*names, *self._include.base)))
-
-    async def _search_alone(self) -> None:
-        """Search the file that was named; what keeps it from being read is raised."""
-        self._walk, self._met = None, 1
-        async with self._side_by_side() as begin:
-            await begin([self._start])
-            outcome = (await self._next()).outcomes[0]
-            if isinstance(outcome, FsError):
-                raise outcome
-            self._gathering.add(self._start.display_path, outcome)
-
-    async def _search_files(self, walk: Walk, begin: _Begin) -> None:
-        """Search until all files are searched, or there is no room for more lines."""
-        bulk, files = self._backend.bulk, list[Target]()
-        async for run in walk:
-            self._met += len(run.files)
-            for name in run.files:
-                files.append(self._backend.child(run.base, name))
-                if len(files) == bulk.files:
-                    await self._make_way(bulk.calls)
-                    if self._gathering.is_full:
-                        return
-                    await begin(files)
-                    files = []
-            self._telling.tell(walk, found=self._gathering.matches)
-        await self._make_way(bulk.calls)
-        if files and not self._gathering.is_full:
-            await begin(files)
-        await self._make_way(1)
-
-    @asynccontextmanager
-    async def _side_by_side(self) -> AsyncGenerator[_Begin]:
-        """Give what begins to search a batch; all end with the block, and what it raises goes on as it is."""
-        search = self._file_search()
-
-        async def begin(files: Sequence[Target]) -> None:
-            batch = _Batch(files)
-            self._pending.append(batch)
-            group.start_soon(batch.search, search)
-            await checkpoint()  # so that it is under way while the next one is put together
-
-        failure: FsError | None = None
-        async with anyio.create_task_group() as group:
-            try:
-                yield begin
-            except FsError as error:
-                failure = error
-            finally:
-                search.end()
-                group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-
-    async def _make_way(self, calls: int) -> None:
-        """Take what is done until fewer than `calls` batches are searched, or there is no room for more."""
-        while self._pending and not self._gathering.is_full:
-            if len(self._pending) < calls and not self._pending[0].done.is_set():
-                return
-            batch = await self._next()
-            for file, outcome in zip(batch.files, batch.outcomes, strict=True):
-                if not self._gathering.is_full:
-                    is_refused = isinstance(outcome, FsError)
-                    self._gathering.add(file.display_path, reason_of(outcome) if is_refused else outcome)
-
-    async def _next(self) -> _Batch:
-        batch = self._pending.popleft()
-        await batch.done.wait()
-        if batch.failure is not None:
-            raise batch.failure
-        return batch
 
 
 def _include(pattern: str | None) -> Glob:
