@@ -11,15 +11,16 @@ from anyio.abc import TaskGroup
 
 from fs_core.errors import FsError
 from fs_core.protocol import Backend
-from fs_core.search._ignore_files import read_ignore_files
-from fs_core.search._sieve import Directory, Sieve, reason_of, without_ignored
+from fs_core.search._ignoring import read_ignore_files, without_ignored
+from fs_core.search._sieve import Directory, Sieve, reason_of
 from fs_core.search.bounds import SearchBounds
 from fs_core.types import Level
 
 __all__ = ["Ahead"]
 
-HELD_NAMES_MAX: Final = 100_000
-"""Names of directories that are listed and not yet taken; while there are more, only what is waited for is listed."""
+HELD_MAX: Final = 100_000
+"""Weight of directories that are listed and not yet taken; while it is more, only what is waited for is listed."""
+RULE_CHARS_PER_NAME: Final = 4
 SMALL_NAMES_MAX: Final = 10_000
 """A directory with more names is listed once more, by itself."""
 
@@ -73,7 +74,7 @@ class Ahead:
         await self._changed.wait()
 
     def _taken(self, directory: Directory) -> Directory:
-        self._held -= _names(directory)
+        self._held -= _weight(directory)
         self._list_more()
         return directory
 
@@ -83,9 +84,9 @@ class Ahead:
     def _list_more(self) -> None:
         """Start as many calls as may run now."""
         at_once = self._backend.bulk
-        while self._nearest and self._calls < at_once.calls and (self._held < HELD_NAMES_MAX or not self._calls):
+        while self._nearest and self._calls < at_once.calls and (self._held < HELD_MAX or not self._calls):
             share = -(-self._unlisted // (at_once.calls - self._calls))
-            size = min(at_once.directories, share) if self._held < HELD_NAMES_MAX else 1
+            size = min(at_once.directories, share) if self._held < HELD_MAX else 1
             self._calls += 1
             self._tasks.start_soon(self._list, self._batch(size))
 
@@ -142,7 +143,7 @@ class Ahead:
         listed: Sequence[tuple[Directory, Level]] = told
         if self._bounds.gitignore:
             await read_ignore_files(self._backend, listed, self._sieve.skipped)
-            listed = without_ignored(listed, self._sieve.skipped)
+            listed = await without_ignored(listed, self._sieve.skipped)
         for directory, level in listed:
             self._sieve.directories += 1
             self._sieve.sift(directory, level)
@@ -157,10 +158,13 @@ class Ahead:
 
     def _add(self, directory: Directory) -> None:
         self._listed[directory.parent, directory.index] = directory
-        self._held += _names(directory)
+        self._held += _weight(directory)
         self._unlisted += len(directory.below)
         self._push_child(directory, 0)
 
 
-def _names(directory: Directory) -> int:
-    return len(directory.files) + len(directory.below)
+def _weight(directory: Directory) -> int:
+    """Return how much memory a directory takes, in names."""
+    above = 0 if directory.parent is None else directory.parent.rules.size_chars
+    own_chars = max(0, directory.rules.size_chars - above)
+    return len(directory.files) + len(directory.below) + own_chars // RULE_CHARS_PER_NAME

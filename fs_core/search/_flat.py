@@ -14,8 +14,8 @@ from anyio.abc import TaskGroup
 
 from fs_core.errors import FsError, Unsupported
 from fs_core.protocol import Backend
-from fs_core.search._ignore_files import contents_of, with_file
-from fs_core.search._sieve import Directory, Sieve, without_ignored
+from fs_core.search._ignoring import contents_of, with_file, without_ignored
+from fs_core.search._sieve import Directory, Sieve
 from fs_core.search.bounds import SearchBounds
 from fs_core.search.globs import Glob
 from fs_core.search.ignore import IGNORE_FILE_NAME, VERSION_CONTROL_NAMES, Names
@@ -78,7 +78,9 @@ class FlatWalk:
             if page.resume is not None:
                 self._fetched = anyio.Event()
                 self._tasks.start_soon(self._fetch, page.resume, self._behind(page.files))
-            for directory, level in without_ignored(groups, self._sieve.skipped) if self._bounds.gitignore else groups:
+            if self._bounds.gitignore:
+                groups = await without_ignored(groups, self._sieve.skipped)
+            for directory, level in groups:
                 self._sieve.sift(directory, level)
                 yield directory
             if page.resume is None:

@@ -9,7 +9,7 @@ import re2
 
 __all__ = ["Expression", "ExpressionError", "check_expression", "compile_expression"]
 
-_MEMORY_BYTES_MAX: Final = 8 << 20
+MEMORY_BYTES_MAX: Final = 8 << 20
 """Of one expression, for its program and the states that a search makes; with less, searches are slower sooner."""
 
 _CHECK_BYTES_MAX: Final = 1 << 20
@@ -75,13 +75,13 @@ def check_expression(pattern: str) -> None:
     _compile(pattern, memory_bytes_max=_CHECK_BYTES_MAX, ignore_case=False)
 
 
-def compile_expression(pattern: str, *, ignore_case: bool) -> Expression:
-    """Return what matches `pattern`, which was checked; nothing matches an LF.
+def compile_expression(pattern: str, *, ignore_case: bool, memory_bytes_max: int = MEMORY_BYTES_MAX) -> Expression:
+    """Return what matches `pattern`; nothing matches an LF.
 
     Raises:
-        ExpressionError: it is too large.
+        ExpressionError: it is none, or too large a one.
     """
-    return _compile(pattern, memory_bytes_max=_MEMORY_BYTES_MAX, ignore_case=ignore_case)
+    return _compile(pattern, memory_bytes_max=memory_bytes_max, ignore_case=ignore_case)
 
 
 def _compile(pattern: str, *, memory_bytes_max: int, ignore_case: bool) -> Expression:

@@ -1,21 +1,17 @@
 """Which names of a directory a walk goes on with: what is left out, what a pattern means, what can lead to more."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from itertools import compress
-from typing import Final
 
 from fs_core.errors import FsError, NotDirectory, NotFound, PermissionDenied, SandboxDenied, StaleVersion, TooLarge
 from fs_core.search._glob_names import NameMatcher
 from fs_core.search.globs import Glob
-from fs_core.search.ignore import VERSION_CONTROL_NAMES, IgnoreRules, Names
+from fs_core.search.ignore import IgnoreRules
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Entry, Level, Target
 
-__all__ = ["Directory", "Sieve", "prefix_of", "reason_of", "with_slash", "without_ignored"]
-
-_NOTHING: Final[AbstractSet[str]] = frozenset()
+__all__ = ["Directory", "Sieve", "prefix_of", "reason_of", "with_slash"]
 
 
 class Directory:
@@ -115,19 +111,6 @@ class Sieve:
         return shown
 
 
-def without_ignored(
-    listed: Sequence[tuple[Directory, Level]], skipped: Counter[SkipReason]
-) -> Sequence[tuple[Directory, Level]]:
-    """Return listings without what the rules in force in each leave out and what belongs to version control."""
-    ignored = _ignored(listed)
-    return [
-        (directory, _kept(level, ignored.get(directory.prefix, _NOTHING), skipped))
-        if directory.prefix in ignored or _has_version_control(level)
-        else (directory, level)
-        for directory, level in listed
-    ]
-
-
 def prefix_of(directory: Target) -> str:
     """Return what stands before a name in `directory` in a path below the root."""
     return "" if directory.display_path == "." else f"{directory.display_path}/"
@@ -162,45 +145,3 @@ def _meant(level: Level, matcher: NameMatcher | None) -> tuple[Sequence[str], Se
         return matcher.meant(files), None
     which = matcher.which(files)
     return list(compress(files, which)), list(compress(sizes, which))
-
-
-def _ignored(listed: Sequence[tuple[Directory, Level]]) -> Mapping[str, AbstractSet[str]]:
-    """Return the names that rules leave out, with a `/` behind those of directories, by the prefix before them."""
-    ignored: dict[str, set[str]] = {}
-    together: dict[IgnoreRules, list[Names]] = {}
-    for directory, level in listed:
-        if directory.rules.files:
-            others = [entry.name for entry in level.others if entry.addressable]
-            names = Names(directory.prefix, [*level.files, *others] if others else level.files, level.directories)
-            together.setdefault(directory.rules, []).append(names)
-    for rules, names in together.items():
-        for path in rules.ignored(names):
-            end = path.rfind("/", 0, len(path) - 1) + 1
-            ignored.setdefault(path[:end], set()).add(path[end:])
-    return ignored
-
-
-def _kept(level: Level, ignored: AbstractSet[str], skipped: Counter[SkipReason]) -> Level:
-    keep = [_keeps(name, ignored) for name in level.files]
-    directories = [name for name in level.directories if _keeps(name, ignored, mark="/")]
-    others = [entry for entry in level.others if _keeps(entry.name, ignored)]
-    skipped[SkipReason.IGNORED] += len(keep) - sum(keep)
-    skipped[SkipReason.IGNORED] += len(level.directories) - len(directories) + len(level.others) - len(others)
-    return Level(
-        files=list(compress(level.files, keep)),
-        sizes=None if level.sizes is None else list(compress(level.sizes, keep)),
-        directories=directories,
-        others=others,
-        is_complete=level.is_complete,
-    )
-
-
-def _has_version_control(level: Level) -> bool:
-    isdisjoint = VERSION_CONTROL_NAMES.isdisjoint
-    return not (
-        isdisjoint(level.directories) and isdisjoint(level.files) and isdisjoint(entry.name for entry in level.others)
-    )
-
-
-def _keeps(name: str, ignored: AbstractSet[str], *, mark: str = "") -> bool:
-    return name not in VERSION_CONTROL_NAMES and name + mark not in ignored

@@ -2,14 +2,16 @@
 
 `pathspec` says what a line means and RE2 finds it, in the names of many directories at once. The rules of git
 (https://git-scm.com/docs/gitignore): the file that is nearest decides, in a file the last line that names a path, and
-nothing below a directory that is left out is looked at. Lines that git would take and this does not are without effect:
-those that are no UTF-8, longer than `LINE_BYTES_MAX`, or too large for RE2.
+nothing below a directory that is left out is looked at. What git would take and this does not is without effect: lines
+that are no UTF-8 or longer than `LINE_BYTES_MAX`, and lines beyond `RULE_CHARS_MAX` and
+`SEGMENTS_MAX`. `?` and `[...]` stand for one
+character, for git for one byte.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -22,13 +24,21 @@ IGNORE_FILE_NAME: Final = ".gitignore"
 IGNORE_FILE_BYTES_MAX: Final = 256 << 10
 """A larger `.gitignore` is passed over as a whole."""
 LINE_BYTES_MAX: Final = 1_024
-RULES_MAX: Final = 4_096
-"""Of one file; what follows is without effect."""
+RULE_CHARS_MAX: Final = 128 << 10
+"""Characters of the regular expressions in force in one directory: some thousand lines."""
 FILES_IN_FORCE_MAX: Final = 64
 """Files that count in one directory; those in directories further down are passed over."""
+SEGMENTS_MAX: Final = 64
+"""How often lines that leave out and lines that take back in alternate in a file; what follows is without effect."""
+EXPRESSION_CHARS_MAX: Final = 4 << 10
+"""With longer ones RE2 needs long for each byte sooner."""
+EXPRESSION_MEMORY_BYTES_MAX: Final = 1 << 20
+STEP_CHARS_MAX: Final = 8 << 10
+"""Names that are looked through at a time; in the worst case that takes a quarter of a second for one expression."""
 VERSION_CONTROL_NAMES: Final = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_NAMES_AT_ONCE: Final = 256
 _LINE_FEED_STAND_IN: Final = "\0"
 """Is in no name."""
 
@@ -71,52 +81,78 @@ class _RuleFile:
     prefix: str
     segments: Sequence[_Segment]
 
-    def decided(self, directories: Sequence[Names]) -> Mapping[str, bool]:
+    def decided(self, directories: Sequence[Names], check: Callable[[], None]) -> Mapping[str, bool]:
         """Return the paths below the root that this file names, and whether it leaves them out."""
-        text = "\n".join(_lines(directories, skipped_chars=len(self.prefix))).encode()
         decided: dict[str, bool] = {}
-        for segment in reversed(self.segments):
-            for expression in segment.expressions:
-                for line in _found(expression, text):
-                    path = self.prefix + line.decode().replace(_LINE_FEED_STAND_IN, "\n")
-                    decided.setdefault(path, segment.ignores)
+        for text in _texts(directories, skipped_chars=len(self.prefix)):
+            for segment in reversed(self.segments):
+                for expression in segment.expressions:
+                    check()
+                    for line in _found(expression, text):
+                        path = self.prefix + line.decode().replace(_LINE_FEED_STAND_IN, "\n")
+                        decided.setdefault(path, segment.ignores)
         return decided
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
-    """The rules in force in a directory; those of the nearest file come first."""
+    """The rules in force in a directory; those of the nearest file come first.
+
+    Attributes:
+        size_chars: How many characters the regular expressions of all files have.
+    """
 
     files: tuple[_RuleFile, ...] = ()
+    size_chars: int = 0
 
     def with_file(self, prefix: str, data: bytes) -> "IgnoreRules":
         """Return the rules in force in the directory at `prefix`, whose `.gitignore` holds `data`."""
-        segments = _segments(data) if len(self.files) < FILES_IN_FORCE_MAX else ()
-        return IgnoreRules((_RuleFile(prefix, segments), *self.files)) if segments else self
+        if len(self.files) >= FILES_IN_FORCE_MAX:
+            return self
+        rules = _first_rules(data, size_chars_max=RULE_CHARS_MAX - self.size_chars)
+        size_chars, segments = self.size_chars, list[_Segment]()
+        for ignores, group in islice(groupby(rules, key=lambda rule: rule[1]), SEGMENTS_MAX):
+            regexes = [regex for regex, _ in group]
+            size_chars += sum(map(len, regexes))
+            segments.append(_Segment(tuple(_expressions(regexes)), ignores=ignores))
+        return IgnoreRules((_RuleFile(prefix, segments), *self.files), size_chars) if segments else self
 
-    def ignored(self, directories: Sequence[Names]) -> frozenset[str]:
+    def ignored(self, directories: Sequence[Names], *, check: Callable[[], None] = lambda: None) -> frozenset[str]:
         """Return the paths below the root, of all names in `directories`, that are left out.
 
-        A path of a directory ends with `/`. All of `directories` are where the nearest file is, or below.
+        A path of a directory ends with `/`. All of `directories` are where the nearest file is, or below. `check` is
+        called between steps of bounded work; what it raises ends this.
         """
         decided: dict[str, bool] = {}
         for file in self.files:
-            for path, ignores in file.decided(directories).items():
+            for path, ignores in file.decided(directories, check).items():
                 decided.setdefault(path, ignores)
         return frozenset(path for path, ignores in decided.items() if ignores)
 
 
-def _lines(directories: Sequence[Names], *, skipped_chars: int) -> Iterator[str]:
-    """Return every path on a line, without its first characters."""
+def _texts(directories: Sequence[Names], *, skipped_chars: int) -> Iterator[bytes]:
+    """Return every path on a line, without its first characters, in texts of about the size of a step."""
+    lines: list[str] = []
+    size_chars = 0
     for names in directories:
         prefix = names.prefix[skipped_chars:]
         for listed, mark in ((names.files, ""), (names.directories, "/")):
-            if not listed:
-                continue
-            lines = prefix + f"{mark}\n{prefix}".join(listed) + mark
-            if lines.count("\n") >= len(listed):  # a name holds one
-                lines = "\n".join((prefix + name + mark).replace("\n", _LINE_FEED_STAND_IN) for name in listed)
-            yield lines
+            for first in range(0, len(listed), _NAMES_AT_ONCE):
+                some = _lines(prefix, listed[first : first + _NAMES_AT_ONCE], mark)
+                lines.append(some)
+                size_chars += len(some)
+                if size_chars >= STEP_CHARS_MAX:
+                    yield "\n".join(lines).encode()
+                    lines, size_chars = [], 0
+    if lines:
+        yield "\n".join(lines).encode()
+
+
+def _lines(prefix: str, names: Sequence[str], mark: str) -> str:
+    lines = prefix + f"{mark}\n{prefix}".join(names) + mark
+    if lines.count("\n") < len(names):
+        return lines
+    return "\n".join((prefix + name + mark).replace("\n", _LINE_FEED_STAND_IN) for name in names)
 
 
 def _found(expression: Expression, text: bytes) -> Iterator[bytes]:
@@ -130,19 +166,18 @@ def _found(expression: Expression, text: bytes) -> Iterator[bytes]:
             return
 
 
-def _segments(data: bytes) -> Sequence[_Segment]:
-    """Return the rules of a `.gitignore` in order."""
-    rules = [rule for line in _usable_lines(data)[:RULES_MAX] if (rule := _rule(line)) is not None]
-    segments = (
-        _Segment(tuple(_expressions([regex for regex, _ in group])), ignores=ignores)
-        for ignores, group in groupby(rules, key=lambda rule: rule[1])
-    )
-    return tuple(segment for segment in segments if segment.expressions)
+def _first_rules(data: bytes, *, size_chars_max: int) -> Iterator[tuple[str, bool]]:
+    """Return the rules of a `.gitignore` in order, as far as they have room."""
+    for line in _usable_lines(data):
+        if (rule := _rule(line)) is not None:
+            size_chars_max -= len(rule[0])
+            if size_chars_max < 0:
+                return
+            yield rule
 
 
-def _usable_lines(data: bytes) -> Sequence[str]:
+def _usable_lines(data: bytes) -> Iterator[str]:
     """Return the lines of UTF-8 text, without comments and what git takes off their ends."""
-    lines: list[str] = []
     for raw in data.removeprefix(_BYTE_ORDER_MARK).split(b"\n"):
         if not raw or raw.startswith(b"#") or len(raw) > LINE_BYTES_MAX:
             continue
@@ -150,8 +185,7 @@ def _usable_lines(data: bytes) -> Sequence[str]:
             line = raw.removesuffix(b"\r").decode()
         except UnicodeDecodeError:
             continue
-        lines.append(_trimmed(line))
-    return lines
+        yield _trimmed(line)
 
 
 def _trimmed(line: str) -> str:
@@ -179,11 +213,19 @@ def _rule(line: str) -> tuple[str, bool] | None:
 
 
 def _expressions(regexes: Sequence[str]) -> Iterator[Expression]:
-    """Return as few expressions as there can be of `regexes`, without those that cannot be used."""
+    """Return few expressions for `regexes`, without those that RE2 does not take."""
+    if len(regexes) > 1 and sum(map(len, regexes)) > EXPRESSION_CHARS_MAX:
+        yield from _expressions_of_halves(regexes)
+        return
+    pattern = f"(?m){'|'.join(regexes)}"
     try:
-        yield compile_expression(f"(?m){'|'.join(regexes)}", ignore_case=False)
+        yield compile_expression(pattern, ignore_case=False, memory_bytes_max=EXPRESSION_MEMORY_BYTES_MAX)
     except ExpressionError:
         if len(regexes) > 1:
-            middle = len(regexes) // 2
-            yield from _expressions(regexes[:middle])
-            yield from _expressions(regexes[middle:])
+            yield from _expressions_of_halves(regexes)
+
+
+def _expressions_of_halves(regexes: Sequence[str]) -> Iterator[Expression]:
+    middle = len(regexes) // 2
+    yield from _expressions(regexes[:middle])
+    yield from _expressions(regexes[middle:])

@@ -8,8 +8,8 @@ import anyio
 
 from fs_core.errors import FsError, NotDirectory, NotFound
 from fs_core.protocol import Backend
-from fs_core.search._ignore_files import read_ignore_files, rules_above
-from fs_core.search._sieve import Directory, reason_of, with_slash, without_ignored
+from fs_core.search._ignoring import read_ignore_files, rules_above, without_ignored
+from fs_core.search._sieve import Directory, reason_of, with_slash
 from fs_core.search._starting import require_directory
 from fs_core.search._telling import Telling
 from fs_core.search._tree_level import Kept, Room, cut_level, let_go, order_of
@@ -134,7 +134,7 @@ class _Tree:
         listed: Sequence[tuple[Directory, Level]] = list(self._told(batch, told))
         if self._bounds.gitignore:
             await read_ignore_files(self._backend, listed, self.skipped)
-            listed = without_ignored(listed, self.skipped)
+            listed = await without_ignored(listed, self.skipped)
         levels = dict(listed)
         for kept in batch:
             if (level := levels.get(kept.directory)) is not None:

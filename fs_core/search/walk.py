@@ -13,7 +13,7 @@ import anyio
 from fs_core.protocol import Backend
 from fs_core.search._ahead import Ahead
 from fs_core.search._flat import FlatWalk
-from fs_core.search._ignore_files import rules_above
+from fs_core.search._ignoring import rules_above
 from fs_core.search._sieve import Directory, Sieve, prefix_of
 from fs_core.search.bounds import SearchBounds
 from fs_core.search.globs import EVERYTHING, Glob
