@@ -1,7 +1,7 @@
 """Every command block of the pages is run, with its configuration files where it expects them."""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 
 from tests.docs.blocks import Block, blocks_of, is_output, pages
-from tests.docs.forks import forking
 from tests.docs.world import Ran, World
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
@@ -17,12 +16,6 @@ from tests.support.sftp_servers import SftpServer
 pytestmark = pytest.mark.xdist_group("docs")
 
 PAGES: Final = [page for page in pages() if any(block.language == "sh" for block in blocks_of(page))]
-
-
-@pytest.fixture(scope="session")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    with forking(tmp_path_factory.mktemp("forks")) as address:
-        yield address
 
 
 @pytest.fixture

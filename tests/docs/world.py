@@ -1,6 +1,7 @@
 """A place where the commands of the pages run: a home, servers that stand in, and what words mean here."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -154,6 +155,8 @@ class World:
     def _step(self, block: Block) -> str:
         mark = shlex.quote(f"\n{_MARK}{block.line}\n")
         text = self.here(block.text)
+        elsewhere = _ELSEWHERE.search(text)
+        assert elsewhere is None, f"{block.place}: what does {elsewhere and elsewhere[0]} stand for here? See `words`"
         if block.language != "sh":
             file = Path((block.file or "clients.json").replace("~", str(self.home), 1))
             text = f"mkdir -p {shlex.quote(str(file.parent))}\nprintf %s {shlex.quote(text)} > {shlex.quote(str(file))}"
@@ -167,6 +170,8 @@ class World:
         return f"printf %s {mark} | tee /dev/stderr\n{text}"
 
 
+_ELSEWHERE: Final = re.compile(r"[a-z0-9.-]*\.(?:example\.(?:org|com)|internal)\b|ACCOUNT_ID")
+"""Names that only a reader has something for."""
 _PRELUDE: Final = "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
 
 
