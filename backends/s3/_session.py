@@ -25,7 +25,7 @@ from backends._answers import bounded_answers
 from backends.options import S3Options
 from backends.s3._objects import BodyAnswer, ListAnswer, ObjectAnswer, TagsAnswer
 
-__all__ = ["Endpoint", "RawClient", "moment", "raw_client"]
+__all__ = ["Endpoint", "Parsers", "RawClient", "moment", "raw_client"]
 
 _LOADER: Final = Loader()
 """Parsed descriptions of the service, shared by all sessions: half a second of work each time otherwise."""
@@ -177,7 +177,7 @@ class _ListingParser(AioRestXMLParser):
         return item
 
 
-class _Parsers(AioResponseParserFactory):
+class Parsers(AioResponseParserFactory):
     """Makes the parsers of all services that a session speaks with."""
 
     def create_parser(self, protocol_name: str) -> AioRestXMLParser:
@@ -203,7 +203,7 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
     }
     session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
     session.register_component("data_loader", _LOADER)
-    parsers = cast("Callable[[], _ParserFactory]", _Parsers)()
+    parsers = cast("Callable[[], _ParserFactory]", Parsers)()
     parsers.set_parser_defaults(timestamp_parser=moment)
     session.register_component("response_parser_factory", parsers)
     session.register("request-created.s3.PutObject", _send_at_once)

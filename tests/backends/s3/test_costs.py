@@ -14,9 +14,10 @@ from fs_core.filesystem import BackedFileSystem
 from fs_core.page import Window
 from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
 from fs_core.session import FileSession
-from fs_core.types import IfAbsent
+from fs_core.types import IfAbsent, Level
 from tests.support.s3_proxy import FaultProxy
 from tests.support.s3_servers import S3Harness, S3Server, target_of
+from tests.support.simulated_bucket import NumberedKeys, SimulatedBucket, simulated_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -106,6 +107,52 @@ async def test_creation_is_one_put_and_a_look_below_the_name_and_into_its_direct
     await session.write("d/f", "new\n")
     assert proxy.counts() == {"LIST": 2, "PUT": 1}
     assert harness.get("d/f") == b"new\n"
+
+
+async def test_flat_listing_of_2500_keys_is_three_lists() -> None:
+    bucket = SimulatedBucket(NumberedKeys(2_500, prefix="p"))
+    backend = simulated_backend(bucket, "s3://b/p")
+    directory = await target_of(backend, ".")
+    part = await backend.list_below(directory)
+    files = len(part.files)
+    while part.resume is not None:
+        part = await backend.list_below(directory, resume=part.resume)
+        files += len(part.files)
+    assert files == 2_500
+    assert bucket.counts == {"LIST": 3}
+
+
+async def test_flat_listing_of_a_server_is_one_list_for_each_page(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backends.s3._flat.PAGE_KEYS_MAX", 10)
+    for number in range(25):
+        harness.put(f"d{number % 5}/f{number}", b"x")
+    directory = await target_of(proxied, ".")
+    part = await proxied.list_below(directory)
+    while part.resume is not None:
+        part = await proxied.list_below(directory, resume=part.resume)
+    assert proxy.counts() == {"LIST": 3}
+    await proxied.list_below(directory, after="d3")
+    assert proxy.counts() == {"LIST": 1}
+
+
+async def test_forty_small_files_are_forty_gets_and_ten_directories_ten_lists(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness
+) -> None:
+    paths = [f"d{number % 10}/f{number}" for number in range(40)]
+    for path in paths:
+        harness.put(path, b"" if path.endswith("7") else path.encode())
+    fed: dict[str, bytes] = {}
+    files = [await target_of(proxied, path) for path in paths]
+    refusals = await proxied.read_many(files, lambda at, data: fed.update({paths[at]: data}), size_bytes_max=1 << 20)
+    assert proxy.counts() == {"GET": 40}
+    assert refusals == [None] * 40
+    assert fed == {path: b"" if path.endswith("7") else path.encode() for path in paths}
+    directories = [await target_of(proxied, f"d{number}") for number in range(10)]
+    levels = await proxied.list_many(directories, entries_max=100, with_sizes=True)
+    assert proxy.counts() == {"LIST": 10}
+    assert sum(len(level.files) for level in levels if isinstance(level, Level)) == 40
 
 
 @pytest.mark.parametrize(("size_bytes", "asks_first"), [(0, False), (1 << 20, False), (2 << 20, True)])
