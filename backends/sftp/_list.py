@@ -193,16 +193,24 @@ def _read_pages(client: SftpClient, directories: list[_Directory], pace: Pace) -
 
 def _entry(named: wire.NamedAttributes) -> Entry:
     """Return an entry; a name that no path can hold is made readable, and cut."""
-    name = named.name[: NAME_BYTES_MAX + 1].decode("utf-8", "backslashreplace")
-    attributes = named.attributes
-    is_plain = len(named.name) <= NAME_BYTES_MAX and "/" not in name and "\0" not in name
+    name, attributes = _plain(named.name), named.attributes
+    kind = attributes.kind
     return Entry(
-        name,
-        attributes.kind,
-        attributes.size_bytes if attributes.kind is FileKind.FILE else None,
-        addressable=is_plain and name.encode() == named.name,
+        named.name[: NAME_BYTES_MAX + 1].decode("utf-8", "backslashreplace") if name is None else name,
+        kind,
+        attributes.size_bytes if kind is FileKind.FILE else None,
+        addressable=name is not None,
         is_link=attributes.is_link,
     )
+
+
+def _plain(raw: bytes) -> str | None:
+    """Return a name that a path can hold."""
+    try:
+        name = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return name if len(raw) <= NAME_BYTES_MAX and "/" not in name and "\0" not in name else None
 
 
 def _followed(client: SftpClient, path: str, entries: list[Entry]) -> list[Entry]:

@@ -335,6 +335,13 @@ def statvfs(path: str) -> Request:
     return extended("statvfs@openssh.com", _path(path))
 
 
+_U32: Final = struct.Struct(">I")
+_U64: Final = struct.Struct(">Q")
+_USUAL: Final = _SIZE | _OWNER | _MODE | _TIMES
+_USUAL_FIELDS: Final = struct.Struct(">QIII4xI")
+"""What goes with the flags that servers usually set: size, owner, group, mode, and of the times the second."""
+
+
 class _Cursor:
     """Reads the fields of a packet one after another; a packet that ends early raises `StatusError`."""
 
@@ -345,19 +352,27 @@ class _Cursor:
     def _take(self, length: int) -> memoryview:
         piece = self._body[self._at : self._at + length]
         if len(piece) < length:
-            raise StatusError(StatusCode.FAILURE, "the server's answer is cut short")
+            raise _cut_short()
         self._at += length
         return piece
+
+    def _unpack(self, fields: struct.Struct) -> tuple[int, ...]:
+        at = self._at
+        self._at += fields.size
+        try:
+            return fields.unpack_from(self._body, at)
+        except struct.error as error:
+            raise _cut_short() from error
 
     @property
     def is_at_end(self) -> bool:
         return self._at >= len(self._body)
 
     def u32(self) -> int:
-        return int.from_bytes(self._take(4), "big")
+        return self._unpack(_U32)[0]
 
     def u64(self) -> int:
-        return int.from_bytes(self._take(8), "big")
+        return self._unpack(_U64)[0]
 
     def view(self) -> memoryview:
         return self._take(self.u32())
@@ -365,8 +380,19 @@ class _Cursor:
     def string(self) -> bytes:
         return bytes(self.view())
 
+    def skip_string(self) -> None:
+        length = self.u32()
+        self._at += length
+
+    def named(self) -> NamedAttributes:
+        name = self.string()
+        self.skip_string()  # the same for people to read
+        return NamedAttributes(name, self.attributes())
+
     def attributes(self) -> Attributes:
         flags = self.u32()
+        if flags == _USUAL:
+            return Attributes(*self._unpack(_USUAL_FIELDS))
         size = self.u64() if flags & _SIZE else None
         uid, gid = (self.u32(), self.u32()) if flags & _OWNER else (None, None)
         mode = self.u32() if flags & _MODE else None
@@ -376,6 +402,10 @@ class _Cursor:
                 self.string()
                 self.string()
         return Attributes(size_bytes=size, uid=uid, gid=gid, mode=mode, mtime_s=mtime)
+
+
+def _cut_short() -> StatusError:
+    return StatusError(StatusCode.FAILURE, "the server's answer is cut short")
 
 
 def parse_version(body: memoryview) -> tuple[int, dict[str, str]]:
@@ -447,12 +477,7 @@ def names_of(reply: Reply) -> list[NamedAttributes]:
     if status is not None and status.code == StatusCode.EOF:
         return []
     cursor = _fields(reply, Kind.NAME)
-    names: list[NamedAttributes] = []
-    for _ in range(cursor.u32()):
-        name = cursor.string()
-        cursor.string()
-        names.append(NamedAttributes(name, cursor.attributes()))
-    return names
+    return [cursor.named() for _ in range(cursor.u32())]
 
 
 def name_of(reply: Reply) -> str:
