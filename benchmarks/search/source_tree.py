@@ -22,6 +22,8 @@ _SIZE_SIGMA: Final = 1.42
 
 _SIZE_MAX_BYTES: Final = 2 << 20
 _POOL_BYTES: Final = 6 << 20
+_LINES: Final = 10_000
+_LINE_WORDS_MAX: Final = 11
 _SYLLABLES: Final = (
     "ac al an ar at ba be bit buf cap cell con cor cou da de dex di dle e el en er ex fer fi fo for gen get hand i in "
     "ing ion is ker la le lis lo lock map mem min mo mon na ne net no nt o on or pa page par pe po port pro que quo re "
@@ -91,33 +93,33 @@ def make_tree(root: Path, *, size_bytes: int, seed: int = 20261130, has_version_
 
 def _vocabulary(rng: random.Random) -> list[str]:
     syllables = _SYLLABLES.split()
-    return sorted({"".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(4_000)})
+    words = sorted({"".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(4_000)})
+    return rng.sample(words, len(words))
 
 
 def _pool(rng: random.Random, words: list[str]) -> bytes:
     """Return lines of something like code, of which every file takes a piece."""
     weights = [1 / (rank + 3) for rank in range(len(words))]
-    shuffled = rng.sample(words, len(words))
-    drawn = iter(rng.choices(shuffled, weights, k=_POOL_BYTES // 5))
-    lines: list[str] = []
-    size = depth = 0
-    while size < _POOL_BYTES:
-        kind = rng.random()
-        if kind < 0.12:
-            line = ""
-        elif kind < 0.3:
-            line = "\t" * depth + "// " + " ".join(next(drawn) for _ in range(rng.randint(4, 11)))
-        elif kind < 0.45:
-            line = "\t" * depth + f"if ({next(drawn)}->{next(drawn)} != {next(drawn)}_{next(drawn)}) {{"
-            depth = min(depth + 1, 5)
-        elif kind < 0.6:
-            depth = max(depth - 1, 0)
-            line = "\t" * depth + "}"
-        else:
-            line = "\t" * depth + f"{next(drawn)}_{next(drawn)}({next(drawn)}, &{next(drawn)}[{rng.randrange(256)}]);"
-        lines.append(line)
-        size += len(line) + 1
-    return ("\n".join(lines) + "\n").encode()
+    drawn = iter(rng.choices(words, weights, k=_LINES * _LINE_WORDS_MAX))
+    lines = [_line(rng, drawn) for _ in range(_LINES)]
+    count = _POOL_BYTES * _LINES // sum(map(len, lines))
+    return "".join(rng.choices(lines, k=count)).encode()
+
+
+def _line(rng: random.Random, words: Iterator[str]) -> str:
+    indent = "\t" * rng.randint(0, 5)
+    match rng.randrange(10):
+        case 0:
+            return "\n"
+        case 1 | 2:
+            return f"{indent}// {' '.join(next(words) for _ in range(rng.randint(4, _LINE_WORDS_MAX)))}\n"
+        case 3 | 4:
+            return f"{indent}if ({next(words)}->{next(words)} != {next(words)}_{next(words)}) {{\n"
+        case 5:
+            return f"{indent}}}\n"
+        case _:
+            called = f"{next(words)}_{next(words)}"
+            return f"{indent}{called}({next(words)}, &{next(words)}[{rng.randrange(256)}]);\n"
 
 
 def _sizes(rng: random.Random, size_bytes: int) -> list[int]:
