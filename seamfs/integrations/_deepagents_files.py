@@ -148,6 +148,8 @@ class VirtualFiles:
             wider = None if include is None else wider_glob(include)
         except InvalidGlobPatternError as error:
             return GrepResult(error=str(error))
+        if "\n" in text:
+            return GrepResult(matches=[])  # no line holds one
         arguments: dict[str, JsonValue] = {"pattern": literal(text), "path": _relative(path or "/"), "include": wider}
         return grep_result(include, await self._call("grep", arguments), max_count=max_count)
 

@@ -5,7 +5,6 @@ workspace find at least what such a glob means, and deepagents' own matcher deci
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, cast
 
@@ -20,12 +19,13 @@ from deepagents.backends.protocol import (
 from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
 
 from fs_core.errors import ErrorCode
-from tool_fs.search.values import GlobValue, GrepValue, ListDirValue, SkippedValue
+from tool_fs.search.values import GlobValue, GrepValue, ListDirValue
 from tool_runtime import ToolFailure, ToolResult
 
 __all__ = ["InvalidGlobPatternError", "glob_result", "grep_result", "literal", "ls_result", "wider_glob"]
 
 _UNREADABLE: Final = frozenset({"denied", "failed"})
+"""Kinds of what was skipped although it may hold what is searched for."""
 
 
 def literal(text: str) -> str:
@@ -80,7 +80,7 @@ def glob_result(pattern: str, result: ToolResult) -> GlobResult:
     reason: GlobTruncationReason | None = None
     if value["truncated_by"] is not None:
         reason = "budget"
-    elif _has_unreadable(value["skipped"]):
+    elif _unreadable(value):
         reason = "unreadable"
     return GlobResult(matches=matches, truncated=reason is not None, truncation_reason=reason)
 
@@ -97,8 +97,9 @@ def grep_result(include: str | None, result: ToolResult, *, max_count: int | Non
         if is_meant is None or is_meant(_below(file["path"], value["path"]))
         for line in file["lines"]
     ]
-    is_cut = max_count is not None and len(matches) > max_count
-    return GrepResult(matches=matches[:max_count], truncated=is_cut or value["truncated_by"] is not None)
+    is_cut = value["truncated_by"] is not None or (max_count is not None and len(matches) > max_count)
+    error = f"Error: not everything could be searched: {left_out}" if (left_out := _unreadable(value)) else None
+    return GrepResult(error=error, matches=matches[:max_count], truncated=is_cut)
 
 
 def _below(path: str, start: str) -> str:
@@ -108,5 +109,9 @@ def _below(path: str, start: str) -> str:
     return path if start == "." else path.removeprefix(f"{start}/")
 
 
-def _has_unreadable(skipped: Sequence[SkippedValue]) -> bool:
-    return any(entry["kind"] in _UNREADABLE for entry in skipped)
+def _unreadable(value: GlobValue | GrepValue) -> str | None:
+    """Return how much could not be looked at, however narrow the search; None if everything could."""
+    skipped = [f"{entry['kind']}: {entry['count']}" for entry in value["skipped"] if entry["kind"] in _UNREADABLE]
+    if value["exact"] or value["truncated_by"] is not None:
+        return ", ".join(skipped) or None
+    return ", ".join([*skipped, "directories with too many names"])
