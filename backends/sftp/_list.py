@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Final
 
+from backends._workers import WorkerCall
 from backends.sftp import _wire as wire
 from backends.sftp._client import LIST_RATE_MIN_NAMES_PER_S, WINDOW_REQUESTS_MAX, SftpClient
 from backends.sftp._errors import refusal_of_one
@@ -27,9 +28,9 @@ _PAGES_FIRST: Final = 2
 _SURPLUS_MAX: Final = 4_096
 
 
-def list_directory(client: SftpClient, target: Target, *, root: Confinement, limit: int) -> Listing:
+def list_directory(client: SftpClient, target: Target, call: WorkerCall, *, root: Confinement, limit: int) -> Listing:
     """Return the first `limit` entries by name, staged files left out. A link is shown as what it leads to."""
-    (found,) = _read_names(client, [target], root=root, limit=limit)
+    (found,) = _read_names(client, [target], call, root=root, limit=limit)
     if found.refusal is not None:
         raise found.refusal
     entries = _followed(client, target.key, found.entries())
@@ -37,7 +38,7 @@ def list_directory(client: SftpClient, target: Target, *, root: Confinement, lim
 
 
 def list_levels(
-    client: SftpClient, targets: Sequence[Target], *, root: Confinement, entries_max: int
+    client: SftpClient, targets: Sequence[Target], call: WorkerCall, *, root: Confinement, entries_max: int
 ) -> list[Level | FsError]:
     """Return the names in each directory or why it is refused; two round trips for every 20 small ones.
 
@@ -47,7 +48,7 @@ def list_levels(
     levels: list[Level | FsError] = []
     for start in range(0, len(targets), DIRECTORIES_AT_ONCE_MAX):
         some = targets[start : start + DIRECTORIES_AT_ONCE_MAX]
-        levels.extend(found.level() for found in _read_names(client, some, root=root, limit=entries_max))
+        levels.extend(found.level() for found in _read_names(client, some, call, root=root, limit=entries_max))
     return levels
 
 
@@ -153,12 +154,15 @@ class _Directory:
         )
 
 
-def _read_names(client: SftpClient, targets: Sequence[Target], *, root: Confinement, limit: int) -> list[_Directory]:
+def _read_names(
+    client: SftpClient, targets: Sequence[Target], call: WorkerCall, *, root: Confinement, limit: int
+) -> list[_Directory]:
     """Read directories side by side.
 
     Each is opened and then looked up again in the same flight, before a name is asked for: one that has become a link
     since it was listed itself is noticed.
     """
+    call.check()
     pace = Pace(client, rate_min_per_s=LIST_RATE_MIN_NAMES_PER_S)
     directories = [_Directory(target, limit) for target in targets]
     replies = client.exchange(*(request for target in targets for request in _opening(target.key)))
@@ -167,7 +171,7 @@ def _read_names(client: SftpClient, targets: Sequence[Target], *, root: Confinem
     try:
         for directory, real, looked in zip(directories, replies[1::3], replies[2::3], strict=True):
             directory.place(real, looked, root=root)
-        _read_pages(client, directories, pace)
+        _read_pages(client, directories, call, pace)
     finally:
         if not client.is_broken:
             client.close_later(*(directory.handle for directory in directories if directory.handle is not None))
@@ -178,10 +182,11 @@ def _opening(path: str) -> tuple[wire.Request, ...]:
     return wire.opendir(path), wire.realpath(path), wire.lstat(path)
 
 
-def _read_pages(client: SftpClient, directories: list[_Directory], pace: Pace) -> None:
+def _read_pages(client: SftpClient, directories: list[_Directory], call: WorkerCall, pace: Pace) -> None:
     """Read on in all directories until each is at its end; the fewer are left, the more pages of each at once."""
     pages = _PAGES_FIRST
     while pending := [directory for directory in directories if directory.is_pending]:
+        call.check()
         replies = client.stream(chain.from_iterable(directory.more(pages) for directory in pending))
         for directory in pending:
             told = sum(map(directory.take, islice(replies, pages)))

@@ -49,6 +49,7 @@ class ManyReads:
             Unavailable: the server has lost its store.
         """
         while self._attempts_left:
+            call.check()
             batch = list(islice(self._attempts_left, FILES_AT_ONCE_MAX))
             self._read([_File(index, self._files[index]) for index in batch], client, call)
 
@@ -59,6 +60,7 @@ class ManyReads:
         """
         looks = client.exchange(*(wire.lstat(file.path) for file in files))
         opening = [file for file, look in zip(files, looks, strict=True) if file.is_worth_opening(look, self._limit)]
+        call.check()
         opens = [wire.open_file(file.path, wire.OpenFlag.READ) for file in opening]
         replies = iter(client.exchange(*opens, *(wire.realpath(file.path) for file in files)))
         for file in opening:
@@ -69,6 +71,7 @@ class ManyReads:
                 if file.refusal is not None:
                     self._settle(file, file.refusal)
             for group in _groups(file for file in files if file.refusal is None):
+                call.check()
                 for file, content in zip(group, _fetch(client, group), strict=True):
                     call.check()
                     self._deliver(file, content)

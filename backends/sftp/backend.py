@@ -207,7 +207,7 @@ class SftpBackend(Backend):
     ) -> Sequence[FsError | None]:
         """See `Backend`. Three round trips for every 32 files, if those have no more than 8 MiB together."""
         reads = ManyReads(files, sink, root=self._confinement, size_bytes_max=size_bytes_max)
-        await self._look(".", "read", reads.run)
+        await self._look(".", "read", reads.run, winds_down=True)
         return reads.refusals
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
@@ -224,8 +224,8 @@ class SftpBackend(Backend):
     async def list(self, target: Target, *, limit: int) -> Listing:
         """See `Backend`. A link is shown as what it leads to; a name that is no UTF-8 is not addressable."""
 
-        def work(client: SftpClient, _: WorkerCall) -> Listing:
-            return list_directory(client, target, root=self._confinement, limit=limit)
+        def work(client: SftpClient, call: WorkerCall) -> Listing:
+            return list_directory(client, target, call, root=self._confinement, limit=limit)
 
         return await self._look(target.display_path, "list", work)
 
@@ -235,10 +235,10 @@ class SftpBackend(Backend):
         """See `Backend`. Two round trips for every 20 directories of up to 100 names."""
         del with_sizes  # the server tells them with the names
 
-        def work(client: SftpClient, _: WorkerCall) -> list[Level | FsError]:
-            return list_levels(client, directories, root=self._confinement, entries_max=entries_max)
+        def work(client: SftpClient, call: WorkerCall) -> list[Level | FsError]:
+            return list_levels(client, directories, call, root=self._confinement, entries_max=entries_max)
 
-        return await self._look(".", "list", work)
+        return await self._look(".", "list", work, winds_down=True)
 
     def child(self, directory: Target, name: str) -> Target:
         """See `Backend`."""
@@ -322,7 +322,10 @@ class SftpBackend(Backend):
         *,
         winds_down: bool = False,
     ) -> T:
-        """Run what changes nothing, or cleans up and `winds_down`; repeated once where a connection turns out dead."""
+        """Run what changes nothing, or cleans up and `winds_down`; repeated once where a connection turns out dead.
+
+        What ends by itself soon after a cancellation winds down too: a search that has enough keeps its connections.
+        """
 
         def body(call: WorkerCall) -> T:
             try:

@@ -9,6 +9,7 @@ import pytest
 from asyncssh import SFTPFailure, SFTPNoSuchFile, SFTPPermissionDenied, SFTPServer
 
 from backends.sftp import SftpBackend
+from backends.sftp import _pool as pool
 from backends.sftp import _read_many as reading
 from backends.sftp._wire import Kind
 from fs_core.errors import (
@@ -258,7 +259,10 @@ async def test_after_a_lost_connection_only_what_is_left_is_read(sftp_harness: S
     assert proxy.accepted == 2
 
 
-async def test_many_reads_and_listings_from_a_frozen_server_can_be_given_up_at_once(sftp_harness: SftpHarness) -> None:
+async def test_many_reads_and_listings_from_a_frozen_server_can_be_given_up(
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_WIND_DOWN_S", 0.1)
     sftp_harness.put("a", b"x")
     fed = _Fed()
     with tcp_proxy(sftp_harness.server.port) as proxy:
@@ -276,6 +280,30 @@ async def test_many_reads_and_listings_from_a_frozen_server_can_be_given_up_at_o
             assert time.monotonic() - started_s < 4
         await backend.aclose()
     assert fed == {}
+
+
+async def test_a_search_that_is_given_up_keeps_its_connection(
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_WIND_DOWN_S", 30.0)
+    sftp_harness.put("a", b"x")
+    fed = _Fed()
+    with tcp_proxy(sftp_harness.server.port) as proxy:
+        backend = await sftp_harness.open_through(proxy.port)
+        root, file = await target_of(backend, "."), await target_of(backend, "a")
+        for call in (
+            lambda: backend.read_many([file] * 3, fed, size_bytes_max=10),
+            lambda: backend.list_many([root] * 3, entries_max=10, with_sizes=False),
+        ):
+            proxy.freeze()
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                await anyio.wait_all_tasks_blocked()
+                group.cancel_scope.cancel()
+                proxy.thaw()
+        assert (await backend.read(file)).data == b"x"
+        await backend.aclose()
+    assert (fed, proxy.accepted) == ({}, 1)
 
 
 async def test_a_fault_of_the_sink_leaves_the_connection_and_closes_all_files(faulty_server: FaultyServer) -> None:
