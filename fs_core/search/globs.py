@@ -87,6 +87,11 @@ class Glob:
         return max(len(spelling.components) for spelling in self._spellings)
 
     @cached_property
+    def means_directories(self) -> bool:
+        """Return whether directories may match."""
+        return any(spelling.is_directory for spelling in self._spellings)
+
+    @cached_property
     def start(self) -> int:
         """Return the state of the directory at `base`."""
         state = 0

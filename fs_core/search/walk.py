@@ -141,7 +141,8 @@ class Walk:
 
     async def _flat(self, start: Directory) -> FlatWalk | None:
         """Return a walk over a flat listing if there is one, it is in order if need be, and all of it may count."""
-        if not self._backend.lists_below or self._glob.depth_max is not None:
+        # A flat listing has no names of directories in which nothing is.
+        if not self._backend.lists_below or self._glob.depth_max is not None or self._glob.means_directories:
             return None
         if self._ordered and not self._backend.lists_in_order:
             return None

@@ -17,17 +17,18 @@ __all__ = ["Row", "Shown", "show_glob", "show_grep", "show_list_dir", "text_of"]
 
 _LIKE_ANOTHER_ROW: Final = re.compile(r"[(\"']|[0-9]+[:-] ")
 _SKIPPED_AS: Final = {
-    "ignored": "ignored",
-    "link": "behind links",
-    "special": "special",
-    "denied": "not permitted",
-    "unnameable": "that no path can name",
-    "binary": "binary",
-    "undecodable": "not UTF-8",
-    "too_large": "too large",
-    "vanished": "changed meanwhile",
-    "failed": "failed",
+    "ignored": ("ignored", "ignored"),
+    "link": ("link", "links"),
+    "special": ("special file", "special files"),
+    "denied": ("not permitted", "not permitted"),
+    "unnameable": ("that no path can name", "that no path can name"),
+    "binary": ("binary", "binary"),
+    "undecodable": ("not UTF-8", "not UTF-8"),
+    "too_large": ("too large", "too large"),
+    "vanished": ("changed meanwhile", "changed meanwhile"),
+    "failed": ("failed", "failed"),
 }
+"""What one skipped thing of a kind is called, and several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _ended(truncated_by: str | None, limits: SearchLimits) -> str:
 
 
 def _below(rows: Sequence[Row], notes: Iterable[NoteValue], count: str, skipped: Sequence[SkippedValue]) -> list[str]:
-    kinds = ", ".join(f"{entry['count']} {_SKIPPED_AS[entry['kind']]}" for entry in skipped)
+    kinds = ", ".join(_count(entry["count"], *_SKIPPED_AS[entry["kind"]]) for entry in skipped)
     about_skipped = f" Skipped: {kinds}." if kinds else ""
     is_quoted = any(row.kind == "path" and row.head[0] in "'\"" for row in rows)
     about_quotes = " Paths in quotes are written as in Python." if is_quoted else ""

@@ -185,9 +185,11 @@ def test_a_cut_search_tells_what_is_left_and_how_to_narrow_it() -> None:
 
 
 def test_everything_that_can_be_skipped_has_a_word() -> None:
-    shown = grepped(skipped=dict.fromkeys(SkipReason, 1))
-    assert shown == [
-        "(No line matches; 5 files searched. Skipped: 1 ignored, 1 behind links, 1 special, 1 not permitted, "
+    assert grepped(skipped={SkipReason.LINK: 2, SkipReason.SPECIAL: 3}) == [
+        "(No line matches; 5 files searched. Skipped: 2 links, 3 special files.)"
+    ]
+    assert grepped(skipped=dict.fromkeys(SkipReason, 1)) == [
+        "(No line matches; 5 files searched. Skipped: 1 ignored, 1 link, 1 special file, 1 not permitted, "
         "1 that no path can name, 1 binary, 1 not UTF-8, 1 too large, 1 changed meanwhile, 1 failed.)"
     ]
 
