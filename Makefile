@@ -56,7 +56,7 @@ $(BENCH_STAMP): $(STAMP)
 # Two agents from npm in one workspace, a script for a model behind each: what the model is shown, and that the one
 # recovers whom the other has overtaken. The two take 740 MB on disk, once.
 clients: $(CLIENTS_STAMP)
-	$(BIN)/python -m pytest tests/seamfs/clients/two_clients.py
+	$(BIN)/python -m pytest --timeout 300 tests/seamfs/clients/two_clients.py
 
 $(CLIENTS_STAMP): $(STAMP)
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/clients @anthropic-ai/claude-code@2.1.332 opencode-ai@1.18.33

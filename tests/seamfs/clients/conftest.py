@@ -15,7 +15,7 @@ __all__ = ["AgentClient", "ClientName"]
 
 ClientName = Literal["claude", "opencode"]
 
-_TIMEOUT_S: Final = 100
+_TIMEOUT_S: Final = 240
 _PROGRAMS: Final = Path(sys.prefix) / "clients" / "node_modules" / ".bin"
 _NOWHERE: Final = "http://127.0.0.1:9"
 """A proxy that is none, for whatever is not on this machine."""
