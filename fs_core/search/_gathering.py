@@ -39,10 +39,10 @@ class Gathering:
 
     def add(self, path: str, outcome: Outcome) -> None:
         """Take the next file, whose outcome comes of a search for which there was this room or more."""
-        if isinstance(outcome, SkipReason):
-            self.skipped[outcome] += 1
-        elif outcome is None:
+        if outcome is None:
             self.searched += 1
+        elif isinstance(outcome, SkipReason):
+            self.skipped[outcome] += 1
         else:
             self._show(path, outcome)
 
