@@ -22,6 +22,7 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = "seamfs"
 html_extra_path = ["site"]
+html_show_copyright = False
 html_show_sourcelink = False
 
 
