@@ -1,4 +1,4 @@
-"""What a command finds missing when it starts."""
+"""What a command finds missing when it starts, or an adapter when it is imported."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -6,8 +6,8 @@ from importlib.util import find_spec
 __all__ = ["MissingExtraError", "NotReadyError", "require_extra"]
 
 
-class MissingExtraError(Exception):
-    """Raised when a command needs packages that are not installed; one line with the command that installs them."""
+class MissingExtraError(ImportError):
+    """Raised when something needs packages that are not installed; one line with the command that installs them."""
 
 
 class NotReadyError(Exception):
