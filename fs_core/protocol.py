@@ -314,12 +314,12 @@ class Backend(ABC):
     async def list_below(self, directory: Target, *, resume: str | None = None, after: str | None = None) -> Below:
         """Return the next files below `directory` at any depth, if `lists_below`.
 
-        `resume` is that of the answer before. `after` begins behind a path instead, and behind all paths below it,
-        so that a subtree can be passed over.
+        `resume` is that of the answer before. `after` begins behind the path of a directory instead, and behind all
+        paths below it, so that a subtree can be passed over.
 
         Raises:
             NotFound, NotDirectory: as `list`, when the first part is asked for.
-            Unsupported: the store does not offer it.
+            Unsupported: the store does not offer it, or cannot begin behind a path.
         """
         del resume, after
         raise Unsupported("lists one directory at a time", path=directory.display_path, operation="list")

@@ -12,7 +12,7 @@ from backends.options import S3Options
 from backends.s3 import S3Backend
 from backends.s3._client import S3Client
 from backends.s3._keys import parse_location
-from backends.s3._objects import BodyAnswer, ListAnswer, ListedObject, ObjectAnswer, TagsAnswer
+from backends.s3._objects import BodyAnswer, ListAnswer, ObjectAnswer, TagsAnswer
 
 __all__ = ["Lie", "NumberedKeys", "SimulatedBucket", "by_bytes", "by_components", "simulated_backend"]
 
@@ -109,23 +109,27 @@ class SimulatedBucket:
         return start
 
     def _page(self, prefix: str, *, start: int, size: int, delimiter: str | None) -> ListAnswer:
-        contents: list[ListedObject] = []
+        plain: list[str] = []
         folded: list[str] = []
         at = start
-        while at < len(self._keys) and self._keys[at].startswith(prefix):
-            if len(contents) + len(folded) == size:
-                truncated: ListAnswer = {"IsTruncated": True, "NextContinuationToken": str(at)}
-                break
-            name, is_folded, _ = self._keys[at][len(prefix) :].partition(delimiter or "\0")
-            if is_folded:
-                folded.append(f"{prefix}{name}/")
-                at = bisect_right(self._keys, self._order(f"{prefix}{name}/\U0010ffff"), key=self._order)
+        while len(plain) + len(folded) < size and self._has(at, prefix):
+            key = self._keys[at]
+            end = key.find(delimiter, len(prefix)) + 1 if delimiter else 0
+            if end:
+                folded.append(key[:end])
+                at = bisect_right(self._keys, self._order(f"{key[:end]}\U0010ffff"), key=self._order)
             else:
-                contents.append({"Key": self._keys[at], "Size": len(self._keys[at].encode())})
+                plain.append(key)
                 at += 1
-        else:
-            truncated = {"IsTruncated": False}
-        return {"Contents": contents, "CommonPrefixes": [{"Prefix": name} for name in folded], **truncated}
+        page: ListAnswer = {
+            "Contents": [{"Key": key, "Size": len(key.encode())} for key in plain],
+            "CommonPrefixes": [{"Prefix": prefix} for prefix in folded],
+            "IsTruncated": self._has(at, prefix),
+        }
+        return {**page, "NextContinuationToken": str(at)} if page.get("IsTruncated") else page
+
+    def _has(self, at: int, prefix: str) -> bool:
+        return at < len(self._keys) and self._keys[at].startswith(prefix)
 
     async def head_object(self, **parameters: object) -> ObjectAnswer:
         self.counts["HEAD"] += 1
