@@ -185,7 +185,7 @@ async def test_directories_without_an_end_are_cut_or_refused(
                 number -= path.endswith(b"/counting")
                 yield SFTPName(b"." if path.endswith(b"/dots") else b"%06d" % number, attrs=_FILE)
 
-    monkeypatch.setattr(listing, "_ENTRIES_READ_MAX", 6_000)
+    monkeypatch.setattr(listing, "_ENTRIES_READ_MAX", 2_000)
     monkeypatch.setattr(listing, "_SURPLUS_MAX", 100)
     with faulty_server(Endless) as server:
         harness = server.harness()
@@ -199,7 +199,7 @@ async def test_directories_without_an_end_are_cut_or_refused(
     assert isinstance(counting, Level)
     assert len(counting.files) == 3
     assert sorted(counting.files) == list(counting.files)
-    assert counting.files[0] < "094001"
+    assert counting.files[0] <= "098000"
     assert isinstance(dots, IoFault)
     assert "without an end" in dots.reason
     assert isinstance(same, Level)

@@ -81,7 +81,7 @@ async def test_what_is_not_to_be_read_is_not_opened(sftp_harness: SftpHarness, r
     refusals = await backend.read_many(files, fed, size_bytes_max=10)
     flights = round_trips.take_flights()
     await backend.aclose()
-    assert time.monotonic() - started_s < 5
+    assert time.monotonic() - started_s < 15  # less than an answer may take
     assert fed == {5: b"a" * 10}
     assert [type(one) for one in refusals] == [
         TooLarge,
@@ -277,7 +277,7 @@ async def test_many_reads_and_listings_from_a_frozen_server_can_be_given_up(
             with anyio.move_on_after(0.1) as scope:
                 await call()
             assert scope.cancelled_caught
-            assert time.monotonic() - started_s < 4
+            assert time.monotonic() - started_s < 10
         await backend.aclose()
     assert fed == {}
 
