@@ -45,6 +45,7 @@ class Ahead:
         self._calls = 0
         self._held = 0
         self._listed: OrderedDict[tuple[Directory | None, int], Directory] = OrderedDict()
+        self._is_awaited = False
         self._failure: FsError | None = None
         self._changed = anyio.Event()
 
@@ -71,7 +72,10 @@ class Ahead:
     async def _more_listed(self) -> None:
         if self._failure is not None:
             raise self._failure
+        self._is_awaited = True
+        self._list_more()
         await self._changed.wait()
+        self._is_awaited = False
 
     def _taken(self, directory: Directory) -> Directory:
         self._held -= _weight(directory)
@@ -83,8 +87,12 @@ class Ahead:
 
     def _list_more(self) -> None:
         """Start as many calls as may run now."""
+        if self._tasks.cancel_scope.cancel_called:
+            return
         at_once = self._backend.bulk
-        while self._nearest and self._calls < at_once.calls and (self._held < HELD_MAX or not self._calls):
+        while self._nearest and self._calls < at_once.calls:
+            if self._held >= HELD_MAX and (self._calls or not self._is_awaited):
+                return
             share = -(-self._unlisted // (at_once.calls - self._calls))
             size = min(at_once.directories, share) if self._held < HELD_MAX else 1
             self._calls += 1
