@@ -58,6 +58,8 @@ _ESCAPES: Final = (
 )
 
 
+_CUT_CHARS_MAX: Final = 4
+
 _ESCAPE: Final = r"write \\ for a backslash"
 
 _FAULTS: Final = {
@@ -87,7 +89,7 @@ def explain(pattern: str, error: ExpressionError) -> Fault:
 
 def _text(error: ExpressionError, rest: str) -> str:
     """Say it; `rest` is the pattern from the fault on."""
-    fragment = error.fragment
+    fragment = error.fragment if error.fragment.isprintable() else repr(error.fragment)[1:-1]
     match error.fault:
         case "bad repetition operator" if len(fragment) > 1 and fragment.endswith("+"):
             return f"possessive repetition is not supported, and not needed in linear time; write {fragment[:-1]}"
@@ -113,12 +115,30 @@ def _position(pattern: str, error: ExpressionError) -> int | None:
         return len(pattern) - 1
     if not fragment:
         return None
-    end = len(pattern)
-    # RE2 reads from left to right and stops at a fault, so all that is longer than this start has the same one.
-    while end > len(fragment) and _refusal(pattern[: end - 1]) == (fault, fragment):
-        end -= 1
-    position = pattern.rfind(fragment, 0, end)
+    position = pattern.rfind(fragment, 0, _fault_end(pattern, (fault, fragment)))
     return position if position >= 0 else None
+
+
+def _fault_end(pattern: str, refusal: tuple[str, str]) -> int:
+    """Return how many characters it takes until `pattern` is refused like that, whatever follows.
+
+    RE2 reads from left to right and stops at a fault. Of a pattern that is cut off within a group or an escape it may
+    say the same, so what is found by halving is wrong if a little more is refused otherwise or not at all.
+    """
+    low = 0
+    while True:
+        high = len(pattern)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _refusal(pattern[:middle]) == refusal:
+                high = middle
+            else:
+                low = middle
+        longer = range(high + 1, min(high + _CUT_CHARS_MAX, len(pattern)) + 1)
+        others = [length for length in longer if _refusal(pattern[:length]) != refusal]
+        if not others:
+            return high
+        low = others[-1]
 
 
 def _refusal(pattern: str) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from fs_core.search._syntax import Kind, Part, literal_text, parts, required_tex
 
 __all__ = ["PATTERN_CHARS_MAX", "LinePattern", "PatternError", "line_pattern"]
 
-PATTERN_CHARS_MAX: Final = 4_096
+PATTERN_CHARS_MAX: Final = 2_048
 _PROGRAM_MAX: Final = 20_000
 _SHOWN_CHARS_MAX: Final = 40
 

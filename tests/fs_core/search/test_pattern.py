@@ -22,12 +22,12 @@ def lines_found(pattern: str, text: str, *, ignore_case: bool = False) -> list[i
     return found
 
 
-def refused_at(pattern: str) -> int | None:
-    """Return the position at which `pattern` is refused, or `None` if it is compiled."""
+def refusal(pattern: str) -> PatternError | None:
+    """Return why `pattern` is refused, or `None` if it is compiled."""
     try:
         line_pattern(pattern)
     except PatternError as error:
-        return -1 if error.position is None else error.position
+        return error
     return None
 
 
@@ -69,6 +69,8 @@ def refused_at(pattern: str) -> int | None:
         ("(?P>n)", 0, "recursion is not supported"),
         ("a(?z)", 1, r"this is no kind of group; write \( for the character"),
         ("a(?i)(?", 5, "this is no kind of group"),
+        ("(?P<n>a)" * 10 + "x" * 500 + "(?P=n)" + "x" * 500, 580, BACK_REFERENCE),
+        (r"\p{L}x" * 50 + r"\p", 300, r"there is no class \p"),
         ("(?P<n-m>a)", 0, "this is no name of a group; write (?P<name>...)"),
         (r"\w\Z", 2, r"\Z is no escape; write $ for the end of a line"),
         (r"[\d\Z]", 3, r"\Z is no escape"),
@@ -76,6 +78,7 @@ def refused_at(pattern: str) -> int | None:
         (r"\h+", 0, r"\h is no escape; write [ \t]"),
         (r"C:\yes", 2, r"\y is no escape; write \\ for a backslash"),
         (r"x\x{110000}", 1, r"\x{110000 is no escape"),
+        ("a\\\x85", 1, r"\x85 is no escape"),
         ("[b-cz-a]", 4, "the range z-a ends before it begins"),
         (r"z\p{Foo}", 1, r"there is no class \p{Foo}"),
         ("x[[:foo:]]", 2, "there is no class [:foo:]"),
@@ -109,7 +112,7 @@ def test_a_pattern_that_is_too_large_written_out_is_refused(pattern: str, capfd:
 
 
 def test_a_pattern_that_is_too_long_is_refused() -> None:
-    with pytest.raises(PatternError, match=r"^the pattern has 4097 characters; at most 4096 are searched for$"):
+    with pytest.raises(PatternError, match=r"^the pattern has 2049 characters; at most 2048 are searched for$"):
         line_pattern("x" * (PATTERN_CHARS_MAX + 1))
 
 
@@ -119,8 +122,11 @@ def test_a_pattern_that_is_too_long_is_refused() -> None:
     ).map("".join)
 )
 def test_whatever_the_pattern_it_is_compiled_or_refused_with_a_position_within_it(pattern: str) -> None:
-    position = refused_at(pattern)
-    assert position is None or 0 <= position < len(pattern)
+    refused = refusal(pattern)
+    if refused is not None:
+        assert refused.position is not None
+        assert 0 <= refused.position < len(pattern)
+        assert str(refused).isprintable()
 
 
 @pytest.mark.parametrize(
