@@ -26,6 +26,7 @@ _ENTRIES_READ_MAX: Final = 1_000_000
 _PAGES_FIRST: Final = 2
 """The only page of a small directory (OpenSSH puts 100 names on one) and the end."""
 _SURPLUS_MAX: Final = 4_096
+"""So many names beyond the wanted ones, and a quarter of those, are held before the last ones are dropped."""
 
 
 def list_directory(client: SftpClient, target: Target, call: WorkerCall, *, root: Confinement, limit: int) -> Listing:
@@ -123,7 +124,7 @@ class _Directory:
         for entry in map(_entry, found):
             if not is_staged_name(entry.name):
                 self._entries.setdefault(entry.name, entry)
-        if len(self._entries) > 2 * self._limit + _SURPLUS_MAX:
+        if len(self._entries) > self._limit + self._limit // 4 + _SURPLUS_MAX:
             self._cut()
         self._count += len(found)
         return len(found)
