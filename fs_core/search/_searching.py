@@ -25,6 +25,7 @@ SCANS_AT_ONCE_MAX: Final = 2
 """So many larger files are searched at once, each of which takes memory for its longest line."""
 
 RANGE_BYTES: Final = 8 << 20
+"""Of a file whose pieces are not searched where they arrive, so much is read at a time."""
 
 
 class SearchEnded(Exception):
