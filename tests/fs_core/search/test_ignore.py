@@ -287,7 +287,9 @@ async def test_matching_that_takes_long_is_given_up_with_the_walk() -> None:
 
 async def test_a_file_that_is_too_large_or_may_not_be_read_is_passed_over_and_counted() -> None:
     class Denied(MemoryBackend):
-        async def read_many(self, files: list[Target], sink: FileSink, *, size_bytes_max: int) -> list[FsError | None]:
+        async def read_many(
+            self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
+        ) -> Sequence[FsError | None]:
             del sink, size_bytes_max
             return [PermissionDenied("no", path=file.display_path, operation="read") for file in files]
 
