@@ -214,6 +214,7 @@ class FakeAnthropic:
         self.requests: list[Block] = []
         self.base_url = ""
         self._turns = list(turns)
+        self._threads: dict[str, Block] = {}
         self._lock = threading.Lock()
 
     def answer(self, body: Block) -> Block:
@@ -222,6 +223,7 @@ class FakeAnthropic:
         Raises:
             Refusal: The API would refuse it.
         """
+        body = self._with_thread(body)
         check_request(body)
         with self._lock:
             self.requests.append(body)
@@ -233,6 +235,10 @@ class FakeAnthropic:
                 if block["name"] not in loaded_names(body):
                     raise AssertionError(f"the model cannot know {block['name']} here")
         calls = any(block["type"] == "tool_use" for block in blocks)
+        self._threads[f"msg_{number}"] = {
+            **body,
+            "messages": [*body["messages"], {"role": "assistant", "content": blocks}],
+        }
         return {
             "id": f"msg_{number}",
             "type": "message",
@@ -243,6 +249,14 @@ class FakeAnthropic:
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
+
+    def _with_thread(self, body: Block) -> Block:
+        """Return a request with what the server keeps of its thread, as the SDK's tool runner relies on."""
+        thread: Block = body.get("thread", {})
+        if thread.get("type") != "continue":
+            return body
+        before = self._threads[thread["previous_message_id"]]
+        return {**before, **body, "messages": [*before["messages"], *body["messages"]]}
 
 
 def _events(message: Block) -> Iterator[Block]:

@@ -36,10 +36,7 @@ def turn_of(call: Call | None) -> Block:
 async def runner(base_url: str, workspace: Workspace) -> str:
     async with AsyncAnthropic(api_key="k", base_url=base_url, max_retries=0) as client:
         tools = runnable_tools(AgentTools(workspace))
-        # Threads are kept by the server, which then gets new messages alone.
-        asked = client.beta.messages.tool_runner(
-            model="claude", max_tokens=99, tools=tools, messages=[QUESTION], thread=False
-        )
+        asked = client.beta.messages.tool_runner(model="claude", max_tokens=99, tools=tools, messages=[QUESTION])
         message = await asked.until_done()
     return "".join(block.text for block in message.content if block.type == "text")
 
@@ -60,7 +57,7 @@ async def loop(base_url: str, workspace: Workspace) -> str:
 def runner_sync(base_url: str, tools: AgentTools) -> str:
     with Anthropic(api_key="k", base_url=base_url, max_retries=0) as client:
         asked = client.beta.messages.tool_runner(
-            model="claude", max_tokens=99, tools=runnable_tools_sync(tools), messages=[QUESTION], thread=False
+            model="claude", max_tokens=99, tools=runnable_tools_sync(tools), messages=[QUESTION]
         )
         return "".join(block.text for block in asked.until_done().content if block.type == "text")
 
