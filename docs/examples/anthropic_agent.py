@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, cast
 
 from anthropic import Anthropic, AsyncAnthropic
-from anthropic.types import Message, MessageParam, ToolParam, ToolResultBlockParam
+from anthropic.types import Message, MessageParam, ToolParam
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anyio.from_thread import start_blocking_portal
 
@@ -18,7 +18,7 @@ from progressive import Surface
 from progressive.formats import anthropic_tools
 from progressive.native.anthropic import inject
 from progressive.native.capability import Api, Capability, capability_for
-from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult
+from seamfs.integrations.anthropic import calls_of, turn_of
 
 
 async def answer(
@@ -110,30 +110,6 @@ def request_of(
         "cache_control": {"type": "ephemeral"},
     }
     return inject(request, capability)
-
-
-def calls_of(message: Message) -> list[ToolCall]:
-    """Return the calls that the model made."""
-    return [
-        ToolCall(block.name, cast("JsonObject", block.input), id=block.id)
-        for block in message.content
-        if block.type == "tool_use"
-    ]
-
-
-def turn_of(message: Message, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[MessageParam]:
-    """Return what the model said and what came back, for the next request."""
-    blocks: list[ToolResultBlockParam] = [
-        {
-            "type": "tool_result",
-            "tool_use_id": call.id,
-            # A text block must not be empty; a result may be.
-            "content": result.text,
-            "is_error": isinstance(result, ToolFailure),
-        }
-        for call, result in zip(calls, results, strict=True)
-    ]
-    return [{"role": "assistant", "content": message.content}, {"role": "user", "content": blocks}]
 
 
 def text_of(message: Message) -> str:

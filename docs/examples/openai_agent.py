@@ -12,15 +12,14 @@ from typing import Any, cast
 
 from anyio.from_thread import start_blocking_portal
 from openai import AsyncOpenAI, OpenAI
-from openai.types.responses import FunctionToolParam, Response, ResponseInputItemParam
+from openai.types.responses import FunctionToolParam, ResponseInputItemParam
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
-from pydantic_core import from_json
 
 from progressive import Surface
 from progressive.formats import openai_responses_tools
 from progressive.native.capability import Api, Capability, capability_for
 from progressive.native.openai import inject
-from tool_runtime import JsonObject, ToolCall, ToolResult
+from seamfs.integrations.openai import response_calls_of, response_turn_of
 
 
 async def answer(
@@ -46,10 +45,10 @@ async def answer(
     items: list[ResponseInputItemParam] = [{"role": "user", "content": question}]
     while True:
         response = await client.responses.create(**request_of(surface, items, model, capability))
-        calls = calls_of(response)
+        calls = response_calls_of(response)
         if not calls:
             return response.output_text
-        items += turn_of(response, calls, await surface.run_turn(calls, owner=owner))
+        items += response_turn_of(response, calls, await surface.run_turn(calls, owner=owner))
 
 
 def answer_sync(
@@ -67,10 +66,10 @@ def answer_sync(
     with start_blocking_portal() as tools:
         while True:
             response = client.responses.create(**request_of(surface, items, model, capability))
-            calls = calls_of(response)
+            calls = response_calls_of(response)
             if not calls:
                 return response.output_text
-            items += turn_of(response, calls, tools.call(partial(surface.run_turn, calls, owner=owner)))
+            items += response_turn_of(response, calls, tools.call(partial(surface.run_turn, calls, owner=owner)))
 
 
 async def answer_streamed(
@@ -93,10 +92,10 @@ async def answer_streamed(
                 if event.type == "response.output_text.delta":
                     yield event.delta
             response = await stream.get_final_response()
-        calls = calls_of(response)
+        calls = response_calls_of(response)
         if not calls:
             return
-        items += turn_of(response, calls, await surface.run_turn(calls, owner=owner))
+        items += response_turn_of(response, calls, await surface.run_turn(calls, owner=owner))
 
 
 def request_of(
@@ -112,33 +111,3 @@ def request_of(
         "include": ["reasoning.encrypted_content"],
     }
     return inject(request, capability)
-
-
-def calls_of(response: Response) -> list[ToolCall]:
-    """Return the calls that the model made."""
-    return [
-        ToolCall(item.name, arguments_of(item.arguments), id=item.call_id)
-        for item in response.output
-        if item.type == "function_call"
-    ]
-
-
-def arguments_of(text: str) -> JsonObject:
-    """Return arguments. What is no JSON stays text: the runtime refuses what is no object, and says so."""
-    try:
-        return from_json(text)
-    except ValueError:
-        return cast("JsonObject", text)
-
-
-def turn_of(
-    response: Response, calls: Sequence[ToolCall], results: Sequence[ToolResult]
-) -> list[ResponseInputItemParam]:
-    """Return what the model said and what came back, for the next request."""
-    # The SDK sends its own objects without the fields that it added itself; `to_dict` would keep them.
-    said = cast("list[ResponseInputItemParam]", response.output)
-    came_back: list[ResponseInputItemParam] = [
-        {"type": "function_call_output", "call_id": call.id, "output": result.text}
-        for call, result in zip(calls, results, strict=True)
-    ]
-    return [*said, *came_back]

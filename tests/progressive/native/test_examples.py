@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from docs.examples import anthropic_agent, openai_agent
 from progressive import Disclosure, Surface
 from progressive.native.capability import Capability
+from seamfs.integrations.openai import response_calls_of, response_turn_of
 from tests.progressive.native.fake_anthropic import FakeAnthropic
 from tests.progressive.native.fake_anthropic import running as running_anthropic
 from tests.progressive.native.fake_openai import Call, FakeOpenAI, Say
@@ -179,11 +180,11 @@ def test_flag_that_claims_too_much_is_refused_when_it_first_matters(
 @pytest.mark.parametrize("arguments", ['{"query": ', "[]"])
 async def test_arguments_that_are_no_object_come_back_to_the_model(arguments: str, surface: Surface) -> None:
     item = ResponseFunctionToolCall(type="function_call", call_id="c1", name="search_tools", arguments=arguments)
-    calls = openai_agent.calls_of(Response.model_construct(output=[item]))
+    calls = response_calls_of(Response.model_construct(output=[item]))
     [result] = await surface.run_turn(calls)
     assert isinstance(result, ToolFailure)
     assert result.code == "INVALID_ARGS"
-    [_, came_back] = openai_agent.turn_of(Response.model_construct(output=[item]), calls, [result])
+    [_, came_back] = response_turn_of(Response.model_construct(output=[item]), calls, [result])
     assert came_back == {"type": "function_call_output", "call_id": "c1", "output": result.text}
 
 
