@@ -334,7 +334,7 @@ def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool
 def _run_search(options: argparse.Namespace) -> int:
     from seamfs.search import run_search
 
-    outcome = run_search(
+    searched = run_search(
         options.tool,
         tool_arguments(options),
         root=options.root,
@@ -342,10 +342,10 @@ def _run_search(options: argparse.Namespace) -> int:
         gitignore=not options.no_ignore,
         as_json=options.json,
     )
-    if isinstance(outcome, str):
-        return USAGE if outcome == "INVALID_ARGS" else REFUSED
+    if searched.code is not None:
+        return USAGE if searched.code == "INVALID_ARGS" else REFUSED
     # An empty directory is one, too.
-    return SUCCESS if outcome or options.tool == "list_dir" else NOTHING_FOUND
+    return SUCCESS if searched.found or options.tool == "list_dir" else NOTHING_FOUND
 
 
 def _run_doctor(options: argparse.Namespace) -> int:

@@ -41,6 +41,10 @@ ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
 """Keeps a client with a tool search of its own from hiding the tools that everything else is done with."""
 
 FINDERS: Final = ("list_dir", "glob", "grep")
+RULE: Final = (
+    "An existing file is changed only by a session that has read it, in any window, and only while it is as it was "
+    "read: call read before write or edit, and read again when a change is refused as stale. A new file needs no read."
+)
 
 PROGRESS_PERIOD_S: Final = 1.0
 LOGGED_CHARS_MAX: Final = 40
@@ -132,20 +136,17 @@ def instructions(workspace: Workspace, surface: Surface | None = None) -> str:
 
 
 def _about_files(workspace: Workspace) -> str:
-    text = f"Files below {workspace.root.url}. Paths are relative to that root and use /."
+    sentences = [f"Files below {workspace.root.url}. Paths are relative to that root and use /."]
     finders = [name for name in FINDERS if workspace.tools.get(name) is not None]
-    if finders:
-        text += f" To find files and lines: {', '.join(finders)}."
     if workspace.read_only:
-        return f"{text} They can be read and not changed."
-    if not workspace.remembers:
-        return text
-    no_read = " Lines that grep shows do not count as read." if "grep" in finders else ""
-    return (
-        f"{text} An existing file is changed only by a session that has read it, in any window, and only while it is "
-        "as it was read: call read before write or edit, and read again when a change is refused as stale."
-        f"{no_read} A new file needs no read."
-    )
+        sentences.append("They can be read and not changed.")
+    if workspace.remembers:
+        sentences.append(RULE)
+        if "grep" in finders:
+            sentences.append("Lines that grep shows do not count as read.")
+    if finders:
+        sentences.append(f"To find files and lines: {', '.join(finders)}.")
+    return " ".join(sentences)
 
 
 async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,12 +21,17 @@ from tool_fs.search.render import Shown, show_glob, show_grep, show_list_dir
 from tool_fs.search.watching import watched
 from tool_runtime import ToolFailure, ToolResult
 
-__all__ = ["Found", "run_search"]
-
-Found = bool
-"""Whether there is anything in a result."""
+__all__ = ["Searched", "run_search"]
 
 _STYLES: Final = {"path": "cyan", "match": "green", "context": "dim", "gap": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """How a search ended. `code` is that of a refusal; `found` tells whether there is anything in the result."""
+
+    code: str | None
+    found: bool
 
 
 def run_search(
@@ -36,8 +42,8 @@ def run_search(
     config_file: Path | None,
     gitignore: bool,
     as_json: bool,
-) -> str | Found:
-    """Make one search and print what it found; return the code if it was refused, else whether it found anything.
+) -> Searched:
+    """Make one search and print what it found.
 
     What was found goes to standard output, how much it is and what was left out to standard error.
 
@@ -59,11 +65,11 @@ def run_search(
         print_json(result)
     if isinstance(result, ToolFailure):
         print_refusal(result)
-        return result.code
+        return Searched(result.code, found=False)
     shown = _shown(name, arguments, result.value, settings.search)
     if not as_json:
         _print(shown)
-    return bool(shown.rows)
+    return Searched(None, found=bool(shown.rows))
 
 
 async def _search(name: str, arguments: Mapping[str, JsonValue], *, root: str, settings: Settings) -> ToolResult:

@@ -57,8 +57,9 @@ def show_list_dir(value: ListDirValue, *, depth: int, limits: SearchLimits) -> S
     """Return entries, one path a row: `/` behind directories, sizes and what else there is to know behind a tab."""
     rows = [_entry_row(entry) for entry in value["entries"]]
     if rows or value["total"]:
-        narrower = "list one of its directories" + (", or a smaller depth" if depth > 1 else "; glob finds names in it")
-        count = _share(len(rows), value, ("entry", "entries"), limits, f"To see the others {narrower}.")
+        narrower = "a smaller depth" if depth > 1 else "find names with glob"
+        narrower = f"To see others list a directory in it, or {narrower}."
+        count = _share(len(rows), value, ("entry", "entries"), limits, narrower)
     else:
         count = f"{_path(value['path'])} {'holds nothing to show' if value['skipped'] else 'is empty'}."
     return Shown(rows, _below(rows, value["notes"], count, value["skipped"]))
@@ -127,10 +128,10 @@ def _share(
     shown: int, value: ListDirValue | GlobValue, nouns: tuple[str, str], limits: SearchLimits, narrower: str
 ) -> str:
     """Return how many there are, how many of them are shown, and how to get at the others."""
-    at_least = "" if value["exact"] else "at least "
+    total = _count(value["total"], *nouns)
     if shown == value["total"] and not value["truncated_by"]:
-        return f"{at_least}{_count(shown, *nouns)}."
-    total = f"{at_least}{_count(value['total'], *nouns)}"
+        return f"{'' if value['exact'] else 'At least '}{total}."
+    total = total if value["exact"] else f"at least {total}"
     return f"{shown} of {total}{_ended(value['truncated_by'], limits)}. {narrower}"
 
 

@@ -108,8 +108,8 @@ def test_an_empty_directory_is_told_apart_from_one_whose_entries_are_left_out() 
 @pytest.mark.parametrize(
     ("depth", "way"),
     [
-        (1, "To see the others list one of its directories; glob finds names in it."),
-        (2, "To see the others list one of its directories, or a smaller depth."),
+        (1, "To see others list a directory in it, or find names with glob."),
+        (2, "To see others list a directory in it, or a smaller depth."),
     ],
 )
 def test_a_cut_listing_tells_how_many_there_are_and_how_to_see_them(depth: int, way: str) -> None:
@@ -143,7 +143,7 @@ def test_a_search_that_ran_out_of_time_tells_no_exact_number() -> None:
 
 
 def test_what_was_not_looked_at_without_a_cut_makes_the_number_a_lower_bound() -> None:
-    assert globbed("a", "b", is_exact=False)[-1] == "(at least 2 paths.)"
+    assert globbed("a", "b", is_exact=False)[-1] == "(At least 2 paths.)"
 
 
 def test_paths_that_match_are_shown_one_a_line() -> None:

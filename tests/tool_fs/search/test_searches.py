@@ -187,13 +187,16 @@ async def test_a_file_is_no_directory_to_list_but_may_be_searched(bench: SearchB
     assert (await bench.value("grep", pattern="timeout", path="src/main.py"))["files_searched"] == 1
 
 
-@pytest.mark.parametrize("pattern", ["../*", "../src/*", "/etc/*", "src/../../*"])
-async def test_a_glob_finds_nothing_outside_the_root(bench: SearchBench, pattern: str) -> None:
-    result = await bench.call("glob", pattern=pattern)
-    if isinstance(result, ToolFailure):
-        assert result.code in {"FS_SANDBOX_DENIED", "INVALID_ARGS"}
-    else:
-        assert "(No path matches" in result.text
+async def test_a_pattern_may_begin_with_the_absolute_form_of_the_root(bench: SearchBench) -> None:
+    (prefix, *_) = bench.seam.files.root.prefixes
+    value = await bench.value("glob", pattern=f"{prefix}/src/*.py", path="src/deep")
+    assert (value["path"], value["paths"]) == (".", ["src/main.py"])
+    assert (await bench.value("glob", pattern=f"{prefix}/*"))["paths"] == [".gitignore"]
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "src/../../*", "file:///etc/*"])
+async def test_a_glob_that_leads_out_of_the_root_is_refused(bench: SearchBench, pattern: str) -> None:
+    assert (await bench.failure("glob", pattern=pattern)).code in {"FS_SANDBOX_DENIED", "FS_INVALID_PATH"}
 
 
 async def test_names_with_control_characters_stay_on_their_rows() -> None:
