@@ -200,7 +200,7 @@ async def _progress(ctx: Context, name: str) -> AsyncGenerator[None]:
 
     def watch(looked: Looked) -> None:
         nonlocal so_far
-        so_far = f", {looked.files} files looked at, {looked.found} found"
+        so_far = f", {looked.files} files, {looked.found} found"
 
     async def report() -> None:
         elapsed_s = 0.0

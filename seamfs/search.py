@@ -76,7 +76,7 @@ async def _search(name: str, arguments: Mapping[str, JsonValue], *, root: str, s
     status = StatusLine(sys.stderr)
 
     def watch(looked: Looked) -> None:
-        status.show(f"{looked.files} files in {looked.directories} directories looked at, {looked.found} found")
+        status.show(f"{looked.files} files in {looked.directories} directories, {looked.found} found")
 
     try:
         async with open_workspace(root, settings=settings, tools=(name,)) as workspace:

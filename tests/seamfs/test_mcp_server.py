@@ -228,7 +228,7 @@ async def test_a_search_that_lasts_reports_how_far_it_is(store: MemoryStore, mon
         with anyio.fail_after(10):
             result = await client.call_tool("glob", {"pattern": "*"}, progress_callback=on_progress)
     assert not result.is_error
-    assert told[0] == "glob: running for 0 s, 23 files looked at, 4 found"
+    assert told[0] == "glob: running for 0 s, 23 files, 4 found"
 
 
 async def test_calls_are_logged_without_paths_or_content(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
