@@ -7,12 +7,13 @@ from fs_core.filesystem import BackedFileSystem
 from fs_core.outcomes import Edited, PageRead, Written
 from fs_core.page import Window
 from fs_core.policy import ObservationPolicy
-from fs_core.search.bounds import SearchBounds, Watch
-from fs_core.search.outcomes import Globbed, Grepped, TreeListed
+from fs_core.types import WriteReceipt
 
 if TYPE_CHECKING:
+    # Whoever reads one file does without.
+    from fs_core.search.bounds import SearchBounds, Watch
     from fs_core.search.grepping import LineQuery
-from fs_core.types import WriteReceipt
+    from fs_core.search.outcomes import Globbed, Grepped, TreeListed
 
 __all__ = ["FileSession"]
 
@@ -47,15 +48,19 @@ class FileSession:
         """Create a file, or replace one whose present version was seen, with content that need not be text."""
         return await self.files.write_bytes(await self.files.resolve(path), data, policy=self._policy)
 
-    async def list_tree(self, path: str, *, depth: int, bounds: SearchBounds, watch: Watch | None = None) -> TreeListed:
+    async def list_tree(
+        self, path: str, *, depth: int, bounds: "SearchBounds", watch: "Watch | None" = None
+    ) -> "TreeListed":
         """Return the entries below a directory."""
         start = await self.files.resolve(path)
         return await self.files.search.list_tree(start, depth=depth, bounds=bounds, watch=watch)
 
-    async def glob(self, path: str, pattern: str, *, bounds: SearchBounds, watch: Watch | None = None) -> Globbed:
+    async def glob(self, path: str, pattern: str, *, bounds: "SearchBounds", watch: "Watch | None" = None) -> "Globbed":
         """Return the paths below a directory that a pattern means."""
         return await self.files.search.glob(await self.files.resolve(path), pattern, bounds=bounds, watch=watch)
 
-    async def grep(self, path: str, query: "LineQuery", *, bounds: SearchBounds, watch: Watch | None = None) -> Grepped:
+    async def grep(
+        self, path: str, query: "LineQuery", *, bounds: "SearchBounds", watch: "Watch | None" = None
+    ) -> "Grepped":
         """Return the lines that match in a file, or in the files below a directory."""
         return await self.files.search.grep(await self.files.resolve(path), query, bounds=bounds, watch=watch)
