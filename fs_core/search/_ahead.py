@@ -42,7 +42,9 @@ class Ahead:
         self._nearest: list[tuple[str, int, Directory]] = []
         self._pushed = count()
         self._unlisted = 0
+        # Calls that are not answered, and batches that are listed or sifted: the next call goes out before the sifting.
         self._calls = 0
+        self._batches = 0
         self._held = 0
         self._listed: OrderedDict[tuple[Directory | None, int], Directory] = OrderedDict()
         self._is_awaited = False
@@ -58,7 +60,7 @@ class Ahead:
 
     async def directories(self) -> AsyncGenerator[Directory]:
         """Return all directories, as they are listed."""
-        while self._listed or self._unlisted or self._calls or self._failure is not None:
+        while self._listed or self._unlisted or self._batches or self._failure is not None:
             while not self._listed:
                 await self._more_listed()
             yield self._taken(self._listed.popitem(last=False)[1])
@@ -78,8 +80,10 @@ class Ahead:
         self._is_awaited = False
 
     def _taken(self, directory: Directory) -> Directory:
-        self._held -= _weight(directory)
-        self._list_more()
+        was_full = self._held >= HELD_MAX
+        self._held -= directory.weight
+        if was_full:
+            self._list_more()
         return directory
 
     def _push(self, directory: Directory) -> None:
@@ -90,12 +94,13 @@ class Ahead:
         if self._tasks.cancel_scope.cancel_called:
             return
         at_once = self._backend.bulk
-        while self._nearest and self._calls < at_once.calls:
-            if self._held >= HELD_MAX and (self._calls or not self._is_awaited):
+        while self._nearest and self._calls < at_once.calls and self._batches <= at_once.calls:
+            if self._held >= HELD_MAX and (self._batches or not self._is_awaited):
                 return
             share = -(-self._unlisted // (at_once.calls - self._calls))
             size = min(at_once.directories, share) if self._held < HELD_MAX else 1
             self._calls += 1
+            self._batches += 1
             self._tasks.start_soon(self._list, self._batch(size))
 
     def _batch(self, size: int) -> Sequence[Directory]:
@@ -127,7 +132,7 @@ class Ahead:
             self._failure = self._failure or error
             self._nearest.clear()
         finally:
-            self._calls -= 1
+            self._batches -= 1
         self._list_more()
         self._changed.set()
         self._changed = anyio.Event()
@@ -137,7 +142,11 @@ class Ahead:
         if batch[0] not in self._large:
             entries_max = min(entries_max, SMALL_NAMES_MAX)
         targets = [directory.target for directory in batch]
-        levels = await self._backend.list_many(targets, entries_max=entries_max, with_sizes=self._with_sizes)
+        try:
+            levels = await self._backend.list_many(targets, entries_max=entries_max, with_sizes=self._with_sizes)
+        finally:
+            self._calls -= 1
+        self._list_more()
         told: list[tuple[Directory, Level]] = []
         for directory, level in zip(batch, levels, strict=True):
             if isinstance(level, FsError):
@@ -166,13 +175,15 @@ class Ahead:
 
     def _add(self, directory: Directory) -> None:
         self._listed[directory.parent, directory.index] = directory
-        self._held += _weight(directory)
+        directory.weight = _weight(directory)
+        self._held += directory.weight
         self._unlisted += len(directory.below)
         self._push_child(directory, 0)
 
 
 def _weight(directory: Directory) -> int:
     """Return how much memory a directory takes, in names."""
-    above = 0 if directory.parent is None else directory.parent.rules.size_chars
-    own_chars = max(0, directory.rules.size_chars - above)
-    return len(directory.files) + len(directory.below) + own_chars // RULE_CHARS_PER_NAME
+    weight, parent = len(directory.files) + len(directory.below), directory.parent
+    if parent is not None and directory.rules is not parent.rules:
+        weight += (directory.rules.size_chars - parent.rules.size_chars) // RULE_CHARS_PER_NAME
+    return weight

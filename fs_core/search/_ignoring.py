@@ -154,9 +154,9 @@ def _kept(level: Level, ignored: AbstractSet[str], skipped: Counter[SkipReason])
 
 def _has_version_control(level: Level) -> bool:
     isdisjoint = VERSION_CONTROL_NAMES.isdisjoint
-    return not (
-        isdisjoint(level.directories) and isdisjoint(level.files) and isdisjoint(entry.name for entry in level.others)
-    )
+    if isdisjoint(level.directories) and isdisjoint(level.files):
+        return bool(level.others) and not isdisjoint([entry.name for entry in level.others])
+    return True
 
 
 def _keeps(name: str, ignored: AbstractSet[str], *, mark: str = "") -> bool:

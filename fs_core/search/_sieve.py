@@ -6,7 +6,7 @@ from itertools import compress
 
 from fs_core.errors import FsError, NotDirectory, NotFound, PermissionDenied, SandboxDenied, StaleVersion, TooLarge
 from fs_core.search._glob_names import NameMatcher
-from fs_core.search.globs import Glob
+from fs_core.search.globs import Glob, Reach
 from fs_core.search.ignore import IgnoreRules
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Entry, Level, Target
@@ -29,6 +29,7 @@ class Directory:
         links: Names of links that the pattern means.
         below: Names of directories below which the pattern can mean something, in the order in which they are walked,
             with their `states`.
+        weight: How much memory it takes, in names, while it is listed ahead.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Directory:
         "state",
         "states",
         "target",
+        "weight",
     )
 
     def __init__(
@@ -67,6 +69,7 @@ class Directory:
         self.links: Sequence[str] = ()
         self.below: Sequence[str] = ()
         self.states: Sequence[int] = ()
+        self.weight = 0
 
 
 class Sieve:
@@ -96,9 +99,8 @@ class Sieve:
         directory.files, directory.sizes = _meant(level, reach.files)
         directory.shown = () if reach.directories is None else reach.directories.meant(level.directories)
         directory.links = self._links(level.others, reach.files) if level.others else ()
-        in_order = sorted(level.directories, key=with_slash)
-        states = reach.below(in_order)
-        directory.below, directory.states = list(compress(in_order, states)), [state for state in states if state]
+        if level.directories:
+            directory.below, directory.states = _led_to(reach, level.directories)
 
     def _links(self, others: Sequence[Entry], meant: NameMatcher | None) -> Sequence[str]:
         """Return the links that are shown, and count all the others."""
@@ -132,6 +134,17 @@ def reason_of(error: FsError) -> SkipReason:
 def with_slash(name: str) -> str:
     """Return what the name of a directory is ordered by."""
     return f"{name}/"
+
+
+def _led_to(reach: Reach, directories: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
+    """Return the directories below which something can be meant, in the order in which they are walked."""
+    if not reach.moves and not reach.stays:
+        return (), ()
+    in_order = sorted(directories, key=with_slash)
+    states = reach.below(in_order)
+    if reach.stays:
+        return in_order, states
+    return list(compress(in_order, states)), [state for state in states if state]
 
 
 def _meant(level: Level, matcher: NameMatcher | None) -> tuple[Sequence[str], Sequence[int | None] | None]:

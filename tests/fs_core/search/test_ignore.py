@@ -1,6 +1,7 @@
 """What `.gitignore` files leave out. The expected values are those of `git ls-files --others` (git 2.39)."""
 
 import time
+from collections.abc import Sequence
 
 import anyio
 import pytest
