@@ -72,7 +72,7 @@ class LocalBackend(Backend):
     """
 
     scheme: ClassVar[str] = "file"
-    bulk: ClassVar[Bulk] = Bulk(directories=64, files=256)
+    bulk: ClassVar[Bulk] = Bulk(directories=128, files=256)
     """A thread hop costs as much as several directories or files of a cached tree."""
 
     def __init__(self, tree: Tree, *, path: Path, workers: Workers, options: LocalOptions) -> None:

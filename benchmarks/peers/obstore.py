@@ -1,6 +1,6 @@
 """obstore, the object store of Rust for Python. `pip install obstore`."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Final, Protocol, cast
@@ -14,12 +14,18 @@ class _Result(Protocol):
     async def bytes_async(self) -> object: ...
 
 
+class _Listing(Protocol):
+    async def collect_async(self) -> Sequence[object]: ...
+
+
 class _Library(Protocol):
     """What is used of the module `obstore`, which need not be installed."""
 
     async def get_async(self, store: object, path: str) -> _Result: ...
 
     async def put_async(self, store: object, path: str, file: bytes) -> object: ...
+
+    def list(self, store: object, prefix: str) -> _Listing: ...
 
 
 class Obstore:
@@ -38,6 +44,10 @@ class Obstore:
     async def write(self, name: str, data: bytes) -> None:
         """Put a file."""
         await self._library.put_async(self._store, self._access.key(name), data)
+
+    async def names(self) -> int:
+        """List all keys below the prefix and return how many there are."""
+        return len(await self._library.list(self._store, self._access.prefix).collect_async())
 
 
 @asynccontextmanager

@@ -64,7 +64,7 @@ def tree_case(operation: str, tree: SourceTree, *, store: str = "local disk", la
     return Case(
         group="search",
         operation=operation,
-        size_bytes=tree.size_bytes,
+        size_bytes=tree.size_bytes or None,
         content=f"{tree.files:,} files",
         store=store,
         latency_ms=latency_ms,
