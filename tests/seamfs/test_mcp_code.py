@@ -118,6 +118,23 @@ async def test_in_both_modes_a_tool_is_called_either_way(store: MemoryStore) -> 
     assert json.loads(text_of(direct)) == returned(total) == {"total": 3}
 
 
+async def test_a_program_finds_what_it_reads_and_changes(store: MemoryStore) -> None:
+    store.put("b.txt", b"none\n")
+    async with stand(store=store, mounts={}, mode="code") as opened, Client(opened.server, mode="legacy") as client:
+        done = await run(
+            client,
+            f"found = {call('grep', pattern='^one')}",
+            "path = found['files'][0]['path']",
+            'await tools["read"]({"file_path": path})',
+            'await tools["edit"]({"file_path": path, "old_string": "one", "new_string": "1"})',
+            f"entries = ({call('list_dir')})['entries']",
+            f"return [found['matches'], path, entries, ({call('glob', pattern='b*')})['paths']]",
+        )
+    matches, path, entries, paths = returned(done)
+    assert (matches, path, paths) == (1, "a.txt", ["b.txt"])
+    assert [(entry["path"], entry["size"]) for entry in entries] == [("a.txt", 2), ("b.txt", 5)]
+
+
 @pytest.mark.parametrize("mode", ["code", "both"])
 async def test_a_mounted_tool_is_found_described_and_called_from_programs(store: MemoryStore, mode: str) -> None:
     async with stand(store=store, mode=mode) as opened, Client(opened.server, mode="legacy") as client:

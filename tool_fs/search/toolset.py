@@ -25,9 +25,8 @@ _CHANGES_NOTHING: Final = ToolAnnotations(read_only=True, destructive=False, ide
 
 _LEFT_OUT: Final = " .git and the like and what .gitignore files name are left out, unless path leads there."
 _LIST_DIR: Final = (
-    "List a directory, one path a line, relative to the root: a directory ends with /, a file has its size in bytes "
-    "behind a tab. With depth, what is in its directories is listed too, so many levels down. "
-    "Links are shown and not followed."
+    "List a directory, one path a line, relative to the root: directories end with /, files have their size in bytes "
+    "behind a tab. depth lists what is in its directories too, so many levels down. Links are shown and not followed."
 )
 _GLOB: Final = (
     "Find files by name. Returns the paths that match, relative to the root, sorted. A pattern without / matches names "

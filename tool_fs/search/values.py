@@ -23,20 +23,15 @@ __all__ = [
 ]
 
 TruncatedBy = Literal["entries", "matches", "bytes", "seconds"]
-_StartPath = Annotated[str, Field(description="Where the search began, relative to the root, with links followed.")]
-_Exact = Annotated[bool, Field(description="False where not everything was looked at: the count is a lower bound.")]
+_StartPath = Annotated[str, Field(description="Where the search began.")]
+_Exact = Annotated[bool, Field(description="False where counts are lower bounds.")]
 _OptionalNumber = Annotated[int | None, Field(json_schema_extra={"default": None})]
 
 
 class SkippedValue(TypedDict):
-    """How many things of one kind were not looked at."""
+    """How many things of a kind were not looked at: ignored, binary, undecodable, link and others."""
 
-    kind: Annotated[
-        str,
-        Field(
-            description="ignored, link, special, denied, unnameable, binary, undecodable, too_large, vanished, failed."
-        ),
-    ]
+    kind: str
     count: int
 
 
@@ -55,7 +50,7 @@ class ListDirValue(TypedDict):
 
     path: _StartPath
     entries: list[EntryValue]
-    total: Annotated[int, Field(description="Entries there are, those not shown included.")]
+    total: Annotated[int, Field(description="Of all there are.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
     skipped: list[SkippedValue]
@@ -66,8 +61,8 @@ class GlobValue(TypedDict):
     """Paths that match a pattern."""
 
     path: _StartPath
-    paths: Annotated[list[str], Field(description="In the order of their bytes; that of a directory ends with /.")]
-    total: Annotated[int, Field(description="Paths that match, those not shown included.")]
+    paths: Annotated[list[str], Field(description="That of a directory ends with /.")]
+    total: Annotated[int, Field(description="Of all that match.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
     skipped: list[SkippedValue]
@@ -82,7 +77,7 @@ class LineValue(TypedDict):
 
     number: int
     text: str
-    match: Annotated[bool, Field(description="Whether it matches; false for a line around one that does.")]
+    match: Annotated[bool, Field(description="False for a line around one that matches.")]
     length: NotRequired[_OptionalNumber]
     start: NotRequired[_OptionalNumber]
 
@@ -99,9 +94,9 @@ class GrepValue(TypedDict):
 
     path: _StartPath
     files: list[FileMatchesValue]
-    matches: Annotated[int, Field(description="Matching lines that are shown.")]
+    matches: Annotated[int, Field(description="Matching lines that are here.")]
     files_searched: int
-    files_left: Annotated[int, Field(description="Files that were not searched because the search ended early.")]
+    files_left: Annotated[int, Field(description="Not searched, as the search ended early.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
     skipped: list[SkippedValue]
