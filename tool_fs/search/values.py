@@ -50,7 +50,7 @@ class ListDirValue(TypedDict):
 
     path: _StartPath
     entries: list[EntryValue]
-    total: Annotated[int, Field(description="Of all there are.")]
+    total: Annotated[int, Field(description="All entries, shown or not.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
     skipped: list[SkippedValue]
@@ -62,7 +62,7 @@ class GlobValue(TypedDict):
 
     path: _StartPath
     paths: Annotated[list[str], Field(description="That of a directory ends with /.")]
-    total: Annotated[int, Field(description="Of all that match.")]
+    total: Annotated[int, Field(description="All paths that match, shown or not.")]
     exact: _Exact
     truncated_by: TruncatedBy | None
     skipped: list[SkippedValue]
