@@ -37,6 +37,9 @@ class WorkspaceBackend(BackendProtocol):
     they upload replaces no file that was not. Pages, listings and searches have room for what the middleware shows at
     once, whatever the limits of the workspace; it cuts what is longer by itself.
 
+    deepagents keeps long results and messages in `/large_tool_results` and `/conversation_history`, which is to say in
+    the workspace; a `CompositeBackend` with routes for the two puts them elsewhere.
+
     One backend is one owner: subagents that share it share what was read. An agent that is run without `ainvoke` or
     `astream` needs the tools of `open_agent_tools`.
     """

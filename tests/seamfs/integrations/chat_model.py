@@ -22,9 +22,10 @@ _call_ids = count(1)
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Makes one call a request until there is no more; keeps what it was told of tools."""
+    """Makes one call a request until there is no more; keeps what it was told."""
 
     next_call: Callable[[], tuple[str, dict[str, Any]] | None] = Field(exclude=True)
+    instructions: str = ""
     declared: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
 
     @property
@@ -44,7 +45,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        del messages, stop, run_manager, kwargs
+        del stop, run_manager, kwargs
+        self.instructions = messages[0].text
         call = self.next_call()
         if call is None:
             message = AIMessage("done")
@@ -64,6 +66,6 @@ def agent_of(model: BaseChatModel, tools: Mapping[str, BaseTool]) -> Any:
     return cast("Any", agents).create_agent(model, tools=list(tools.values()))
 
 
-def deep_agent(model: BaseChatModel, backend: BackendProtocol) -> Any:
+def deep_agent(model: BaseChatModel, backend: BackendProtocol, **more: Any) -> Any:
     """Return an agent of deepagents, which looks at files through the backend."""
-    return cast("Any", deepagents).create_deep_agent(model, backend=backend)
+    return cast("Any", deepagents).create_deep_agent(model, backend=backend, **more)

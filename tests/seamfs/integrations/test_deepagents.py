@@ -84,6 +84,33 @@ def test_an_agent_without_an_event_loop_does_the_same(root: Path, expected: list
     assert_shown(state, place, expected)
 
 
+@pytest.mark.parametrize("kept_apart", [False, True])
+def test_memory_skills_and_history_of_an_agent_are_files_of_the_workspace(root: Path, kept_apart: bool) -> None:
+    from deepagents.backends import CompositeBackend, StateBackend
+
+    from tests.seamfs.integrations.chat_model import ScriptedChatModel, deep_agent, tool_messages
+
+    (root / "AGENTS.md").write_text("Always say please.\n")
+    (root / "skills/greet").mkdir(parents=True)
+    (root / "skills/greet/SKILL.md").write_text("---\nname: greet\ndescription: says hello\n---\n")
+    calls = [("edit_file", {"file_path": "/AGENTS.md", "old_string": "please", "new_string": "thanks"})]
+    model = ScriptedChatModel(next_call=lambda: calls.pop() if calls else None)
+    with open_agent_tools(str(root), settings=Settings()) as tools:
+        ours = backend_of(tools)
+        backend = (
+            CompositeBackend(default=ours, routes={"/conversation_history/": StateBackend()}) if kept_apart else ours
+        )
+        agent = deep_agent(model, backend, memory=["/AGENTS.md"], skills=["/skills"])
+        state = agent.invoke({"messages": [("user", "long " * 50_000)]})
+    assert "Always say please." in model.instructions
+    assert "says hello" in model.instructions
+    assert [message.status for message in tool_messages(state)] == ["success"]
+    assert (root / "AGENTS.md").read_text() == "Always say thanks.\n"
+    assert [file.read_text() for file in root.glob("conversation_history/*.md")] == (
+        [] if kept_apart else ["long " * 50_000]
+    )
+
+
 TREE = {
     "top.py": b"needle = 1\n",
     "notes.txt": b"one\n\nneedle (a.b) [c]* \\d\nlast, without an ending",
