@@ -3,7 +3,7 @@
 from typing import Any, Protocol, cast
 
 import deepagents
-from deepagents.backends import CompositeBackend, StateBackend
+from deepagents.backends import BackendProtocol, CompositeBackend, StateBackend
 from langchain_core.language_models import BaseChatModel
 
 from seamfs import open_workspace
@@ -40,6 +40,6 @@ def answer_sync(model: BaseChatModel, url: str, question: str) -> str:
 def agent_on(model: BaseChatModel, tools: AgentTools) -> Agent:
     """Return an agent for which `/` is the root of the workspace; what deepagents puts aside stays in its state."""
     aside = StateBackend()
-    routes = {"/large_tool_results/": aside, "/conversation_history/": aside}
+    routes: dict[str, BackendProtocol] = {"/large_tool_results/": aside, "/conversation_history/": aside}
     backend = CompositeBackend(default=WorkspaceBackend(tools), routes=routes)
     return cast("Any", deepagents).create_deep_agent(model, backend=backend)
