@@ -138,7 +138,7 @@ def with_slash(name: str) -> str:
 
 def _led_to(reach: Reach, directories: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
     """Return the directories below which something can be meant, in the order in which they are walked."""
-    if not reach.moves and not reach.stays:
+    if not reach.leads_further:
         return (), ()
     in_order = sorted(directories, key=with_slash)
     states = reach.below(in_order)

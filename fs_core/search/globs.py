@@ -6,7 +6,7 @@ directory that is searched. `*` and `?` stay within a name, `**` as a whole name
 follows. A pattern that ends with `/` means directories, any other means all but them. Hidden names are like others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,6 +18,8 @@ from fs_core.search.pattern import PatternError
 __all__ = ["EVERYTHING", "Glob", "Reach", "parse_glob"]
 
 STATES_KEPT_MAX: Final = 1_024
+WILDCARD_DIRECTORIES_MAX: Final = 128
+"""Names with wildcards, of directories, that one pattern may have: each is compared with every directory's name."""
 _ANY_DEPTH: Final = None
 
 Component = NamePattern | None
@@ -40,22 +42,29 @@ class Reach:
         files: Which names of anything but directories it means; `None` for none.
         directories: Which names of directories it means; `None` for none.
         stays: The state of every directory below.
-        moves: What names of directories add to that state.
+        named: What plain names of directories add to that state.
+        moves: What other names of directories add to it.
     """
 
     files: NameMatcher | None
     directories: NameMatcher | None
     stays: int
-    moves: tuple[tuple[NamePattern, int], ...]
+    named: Mapping[str, int]
+    moves: Sequence[tuple[NamePattern, int]]
+
+    @property
+    def leads_further(self) -> bool:
+        """Return whether anything can be meant in any directory below."""
+        return bool(self.stays or self.named or self.moves)
 
     def below(self, names: Sequence[str]) -> Sequence[int]:
         """Return the states of the directories called `names` in this one; 0 where nothing below can be meant."""
-        if not self.moves:
+        if not self.moves and not self.named:
             return [self.stays] * len(names)
         return [self._below(name) for name in names]
 
     def _below(self, name: str) -> int:
-        state = self.stays
+        state = self.stays | self.named.get(name, 0)
         for pattern, states in self.moves:
             if pattern.matches(name):
                 state |= states
@@ -135,6 +144,7 @@ class Glob:
     def _reach(self, state: int) -> Reach:
         files: list[NamePattern] = []
         directories: list[NamePattern] = []
+        named: dict[str, int] = {}
         moves: list[tuple[NamePattern, int]] = []
         stays = 0
         for position, (component, is_last, is_directory) in enumerate(self._components):
@@ -142,6 +152,8 @@ class Glob:
                 continue
             if component is None:
                 stays |= self._reached(position)
+            elif not is_last and component.literal is not None:
+                named[component.literal] = named.get(component.literal, 0) | self._reached(position + 1)
             elif not is_last:
                 moves.append((component, self._reached(position + 1)))
             if is_last:
@@ -150,7 +162,8 @@ class Glob:
             files=NameMatcher(files) if files else None,
             directories=NameMatcher(directories) if directories else None,
             stays=stays,
-            moves=tuple(moves),
+            named=named,
+            moves=moves,
         )
 
 
@@ -165,7 +178,14 @@ def parse_glob(pattern: str) -> Glob:
     parents = {up for up, _ in spelled}
     if len(parents) > 1:
         raise PatternError("glob: the alternatives of {} lead up by different numbers of directories")
-    return Glob([spelling for _, spelling in spelled], parents=parents.pop())
+    spellings = [spelling for _, spelling in spelled]
+    if sum(_wildcard_directories(spelling) for spelling in spellings) > WILDCARD_DIRECTORIES_MAX:
+        raise PatternError(f"glob: more than {WILDCARD_DIRECTORIES_MAX} names of directories have wildcards")
+    return Glob(spellings, parents=parents.pop())
+
+
+def _wildcard_directories(spelling: _Alternative) -> int:
+    return sum(component is not None and component.literal is None for component in spelling.components[:-1])
 
 
 def _spelling(parts: Sequence[Part]) -> tuple[int, _Alternative]:

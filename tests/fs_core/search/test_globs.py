@@ -135,6 +135,7 @@ def test_a_pattern_does_not_mean_a_path(pattern: str, path: str) -> None:
         ("{a,b}" * 9, None, "more than 256 patterns"),
         ("*/../a", 2, ".. behind a wildcard"),
         ("{a,../b}/c", None, "lead up by different numbers"),
+        ("*a/" * 129 + "b", None, "more than 128 names of directories have wildcards"),
         (".", None, "names no file"),
         ("/", None, "names no file"),
         ("a/..", None, "names no file"),
