@@ -22,7 +22,7 @@ HELD_MAX: Final = 100_000
 """Weight of directories that are listed and not yet taken; while it is more, only what is waited for is listed."""
 RULE_CHARS_PER_NAME: Final = 4
 SMALL_NAMES_MAX: Final = 10_000
-"""A directory with more names is listed once more, by itself."""
+"""A directory with more names is listed once more by itself, if it was listed with others."""
 
 
 class Ahead:
@@ -139,7 +139,7 @@ class Ahead:
 
     async def _list_batch(self, batch: Sequence[Directory]) -> None:
         entries_max = self._bounds.directory_entries_max
-        if batch[0] not in self._large:
+        if len(batch) > 1:
             entries_max = min(entries_max, SMALL_NAMES_MAX)
         targets = [directory.target for directory in batch]
         try:

@@ -11,7 +11,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from fs_core.errors import NotDirectory, NotFound, NotRegularFile
+from fs_core.errors import NotDirectory, NotFound, NotRegularFile, SandboxDenied
 from fs_core.paths import RootedPath
 from fs_core.protocol import Backend
 from fs_core.search._sieve import Directory, prefix_of, reason_of
@@ -72,7 +72,7 @@ async def contents_of(backend: Backend, files: Sequence[Target], skipped: Counte
     """Return the content of those of `files` that there are, by their places."""
     contents: dict[int, bytes] = {}
     for error in await backend.read_many(files, contents.__setitem__, size_bytes_max=IGNORE_FILE_BYTES_MAX):
-        if not isinstance(error, NotFound | NotDirectory | NotRegularFile | None):
+        if not isinstance(error, NotFound | NotDirectory | NotRegularFile | SandboxDenied | None):  # links do not count
             skipped[reason_of(error)] += 1
     return contents
 
