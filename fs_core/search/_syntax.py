@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Final
 
 __all__ = ["Kind", "Part", "has_case_flag", "literal_text", "parts", "required_text", "unbalanced"]
@@ -119,12 +119,20 @@ def literal_text(expression: Sequence[Part]) -> str | None:
 
 def required_text(expression: Sequence[Part]) -> str:
     """Return the longest text that certainly stands in everything that an expression matches, or the empty text."""
-    if has_case_flag(expression):
+    if has_case_flag(expression) or _repeats_beyond(expression):
         return ""
     outer = list(_outside_groups(expression))
     if any(part.kind is Kind.OR for part in outer):
         return ""
     return max(_runs(outer), key=len, default="")
+
+
+def _repeats_beyond(expression: Sequence[Part]) -> bool:
+    """Whether a repetition stands behind what holds nothing: it then is one of what stands before that."""
+    return any(
+        follower.kind is Kind.REPEAT and (part.kind is Kind.FLAGS or (part.kind is Kind.QUOTED and not part.text))
+        for part, follower in pairwise(expression)
+    )
 
 
 def _outside_groups(expression: Sequence[Part]) -> Iterator[Part]:
