@@ -97,8 +97,8 @@ class Ahead:
         while self._nearest and self._calls < at_once.calls and self._batches <= at_once.calls:
             if self._held >= HELD_MAX and (self._batches or not self._is_awaited):
                 return
-            share = -(-self._unlisted // (at_once.calls - self._calls))
-            size = min(at_once.directories, share) if self._held < HELD_MAX else 1
+            # A call is filled before another one begins: more of them may want connections that are not there yet.
+            size = at_once.directories if self._held < HELD_MAX else 1
             self._calls += 1
             self._batches += 1
             self._tasks.start_soon(self._list, self._batch(size))

@@ -56,7 +56,7 @@ def text_of(shown: Shown) -> str:
 def show_list_dir(value: ListDirValue, *, depth: int, limits: SearchLimits) -> Shown:
     """Return entries, one path a row: `/` behind directories, sizes and what else there is to know behind a tab."""
     rows = [_entry_row(entry) for entry in value["entries"]]
-    if rows or value["total"]:
+    if rows or value["total"] or value["truncated_by"]:
         narrower = "a smaller depth" if depth > 1 else "find names with glob"
         narrower = f"To see others list a directory in it, or {narrower}."
         count = _share(len(rows), value, ("entry", "entries"), limits, narrower)
@@ -118,6 +118,8 @@ def _entry_row(entry: EntryValue) -> Row:
         facts.append("special")
     if (size_bytes := entry.get("size")) is not None:
         facts.append(str(size_bytes))
+    if omitted := entry.get("omitted"):
+        facts.append(f"{omitted} in it not shown")
     if not entry["addressable"]:
         facts.append("no path can name it")
     # No path that stands without quotes holds a tab.

@@ -83,6 +83,8 @@ def _entry(entry: TreeEntry) -> EntryValue:
     value = EntryValue(path=entry.path, type=entry.kind.value, link=entry.is_link, addressable=entry.addressable)
     if entry.size_bytes is not None:
         value["size"] = entry.size_bytes
+    if entry.omitted:
+        value["omitted"] = entry.omitted
     return value
 
 

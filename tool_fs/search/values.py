@@ -36,11 +36,15 @@ class SkippedValue(TypedDict):
 
 
 class EntryValue(TypedDict):
-    """One entry. `size` is in bytes; `link` marks a symbolic link, `addressable` is false for what no path can name."""
+    """One entry. `size` is in bytes; `link` marks a symbolic link, `addressable` is false for what no path can name.
+
+    `omitted` is how many entries of a directory that was listed are not shown.
+    """
 
     path: str
     type: Literal["file", "directory", "other"]
     size: NotRequired[_OptionalNumber]
+    omitted: NotRequired[_OptionalNumber]
     link: bool
     addressable: bool
 

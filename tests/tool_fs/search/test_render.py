@@ -78,6 +78,7 @@ def grepped(
 def test_entries_are_shown_with_what_they_are() -> None:
     assert listed(
         TreeEntry(path="bin", kind=FileKind.DIRECTORY),
+        TreeEntry(path="lib", kind=FileKind.DIRECTORY, omitted=12),
         file("a b.txt", 1_234),
         file("vanished.txt", None),
         TreeEntry(path="current", kind=FileKind.DIRECTORY, is_link=True),
@@ -86,13 +87,14 @@ def test_entries_are_shown_with_what_they_are() -> None:
         TreeEntry(path="a//b", kind=FileKind.FILE, size_bytes=7, addressable=False),
     ) == [
         "bin/",
+        "lib/\t12 in it not shown",
         "a b.txt\t1234",
         "vanished.txt",
         "current\tlink",
         "dangling\tlink",
         "pipe\tspecial",
         "a//b\t7, no path can name it",
-        "(7 entries.)",
+        "(8 entries.)",
     ]
 
 

@@ -23,7 +23,7 @@ def test_the_value_of_a_listed_tree() -> None:
         start=SRC,
         entries=(
             TreeEntry(path="src/a", kind=FileKind.FILE, size_bytes=0),
-            TreeEntry(path="src/b", kind=FileKind.DIRECTORY),
+            TreeEntry(path="src/b", kind=FileKind.DIRECTORY, omitted=5),
             TreeEntry(path="src/c", kind=FileKind.OTHER, is_link=True),
             TreeEntry(path="src//d", kind=FileKind.FILE, size_bytes=1, addressable=False),
         ),
@@ -36,7 +36,7 @@ def test_the_value_of_a_listed_tree() -> None:
         "path": "src",
         "entries": [
             {"path": "src/a", "type": "file", "link": False, "addressable": True, "size": 0},
-            {"path": "src/b", "type": "directory", "link": False, "addressable": True},
+            {"path": "src/b", "type": "directory", "link": False, "addressable": True, "omitted": 5},
             {"path": "src/c", "type": "other", "link": True, "addressable": True},
             {"path": "src//d", "type": "file", "link": False, "addressable": False, "size": 1},
         ],
