@@ -107,6 +107,10 @@ def test_an_empty_directory_is_told_apart_from_one_whose_entries_are_left_out() 
     assert listed(skipped={SkipReason.IGNORED: 2}, start=SRC) == ["(src holds nothing to show. Skipped: 2 ignored.)"]
 
 
+def test_a_directory_that_was_not_listed_in_time_is_not_called_empty() -> None:
+    assert listed(bound=Bound.SECONDS, start=SRC)[-1].startswith("(0 of 0 entries by the end of the 30 s")
+
+
 @pytest.mark.parametrize(
     ("depth", "way"),
     [
