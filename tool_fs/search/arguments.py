@@ -6,7 +6,7 @@ Libraries for patterns are loaded with the first search.
 
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 
@@ -43,6 +43,10 @@ def _not_empty(pattern: str) -> str:
     if not pattern:
         raise ValueError("must not be empty; to find files whatever they hold, use glob")
     return pattern
+
+
+def _false_if_null(value: object) -> object:
+    return False if value is None else value
 
 
 def _without_default(schema: JsonDict) -> None:
@@ -96,7 +100,9 @@ class GrepArgs(BaseModel):
     context: _Lines | SkipJsonSchema[None] = Field(
         default=None, description="Lines to show before and after each match.", json_schema_extra=_without_default
     )
-    ignore_case: bool = Field(default=False, description="Match letters of either case.")
+    ignore_case: Annotated[bool, BeforeValidator(_false_if_null)] = Field(
+        default=False, description="Match letters of either case."
+    )
 
     @model_validator(mode="after")
     def _pattern_is_usable(self) -> Self:

@@ -39,7 +39,7 @@ async def test_a_whole_number_may_come_in_any_form(bench: SearchBench, number: J
         ("list_dir", {"path": ""}),
         ("glob", {"pattern": "*.txt", "path": None}),
         ("glob", {"pattern": "*.txt", "path": ""}),
-        ("grep", {"pattern": "3", "path": None, "include": None, "context": None}),
+        ("grep", {"pattern": "3", "path": None, "include": None, "context": None, "ignore_case": None}),
         ("grep", {"pattern": "3", "path": "", "include": ""}),
     ],
 )
