@@ -243,6 +243,43 @@ async def test_deep_directories_are_reached_in_any_order(
     assert _open_descriptors() == before
 
 
+async def test_paths_longer_than_the_kernel_takes_need_few_steps(
+    root: Path, backend: LocalBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{depth:02}{'x' * 200}" for depth in range(45)]
+    fd = os.open(root, os.O_RDONLY)
+    for depth, name in enumerate(names):
+        os.mkdir(name, dir_fd=fd)
+        below = os.open(name, os.O_RDONLY, dir_fd=fd)
+        os.symlink(tmp_path, "link", dir_fd=below)
+        if depth + 1 == len(names):
+            os.close(os.open("file", os.O_CREAT, dir_fd=below))
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    before = _open_descriptors()
+    target = await target_of(backend, ".")
+    above = [target := backend.child(target, name) for name in names]
+
+    def step(*_: object, **__: object) -> int:
+        raise AssertionError("no name is opened by itself")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_tree, "_step", step)
+        (level,) = await backend.list_many([target], entries_max=10, with_sizes=True)
+        fed: list[bytes] = []
+        assert await backend.read_many(
+            [backend.child(target, "file")], lambda _, data: fed.append(data), size_bytes_max=1
+        ) == [None]
+    assert isinstance(level, Level)
+    assert (level.files, [entry.name for entry in level.others], fed) == (["file"], ["link"], [b""])
+    through = [backend.child(backend.child(directory, "link"), name) for directory in above for name in names[-1:]]
+    refusals = await backend.list_many(through, entries_max=10, with_sizes=True)
+    assert {one.code for one in refusals if isinstance(one, FsError)} == {ErrorCode.SANDBOX_DENIED}
+    assert len(refusals) == sum(isinstance(one, FsError) for one in refusals)
+    assert _open_descriptors() == before
+
+
 async def test_a_file_that_changes_while_it_is_read_is_read_again(
     root: Path, backend: LocalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
