@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
 
-from fs_core.errors import FsError, NotDirectory, NotFound, PermissionDenied, SandboxDenied, StaleVersion, TooLarge
+from fs_core.errors import (
+    FsError,
+    NotDirectory,
+    NotFound,
+    NotRegularFile,
+    PermissionDenied,
+    SandboxDenied,
+    StaleVersion,
+    TooLarge,
+)
 from fs_core.search._glob_names import NameMatcher
 from fs_core.search.globs import Glob, Reach
 from fs_core.search.ignore import IgnoreRules
@@ -123,7 +132,7 @@ def reason_of(error: FsError) -> SkipReason:
     match error:
         case PermissionDenied() | SandboxDenied():
             return SkipReason.DENIED
-        case NotFound() | NotDirectory() | StaleVersion():
+        case NotFound() | NotDirectory() | NotRegularFile() | StaleVersion():
             return SkipReason.VANISHED
         case TooLarge():
             return SkipReason.TOO_LARGE

@@ -15,7 +15,7 @@ class SearchLimits(BaseModel):
     max_result_bytes: PositiveInt = Field(default=51_200, description="bytes of text of a result")
     max_line_chars: PositiveInt = Field(default=500, description="characters shown of one line")
     max_depth: PositiveInt = Field(default=20, description="the largest depth of list_dir")
-    max_context: PositiveInt = Field(default=20, description="the largest context of grep")
+    max_context: PositiveInt = Field(default=20, le=10_000, description="the largest context of grep")
     max_directory_entries: PositiveInt = Field(default=200_000, description="names of one directory that are looked at")
     max_file_bytes: PositiveInt = Field(default=256 * 1024 * 1024, description="larger files are not searched")
     timeout_s: PositiveFloat = Field(default=30.0, description="then a search ends with what it has found")

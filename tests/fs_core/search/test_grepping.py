@@ -6,7 +6,17 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from fs_core.errors import FsError, IoFault, NotDirectory, NotFound, PermissionDenied, StaleVersion, Unavailable
+from fs_core.errors import (
+    FsError,
+    IoFault,
+    NotDirectory,
+    NotFound,
+    NotRegularFile,
+    PermissionDenied,
+    Reason,
+    StaleVersion,
+    Unavailable,
+)
 from fs_core.paths import RootedPath
 from fs_core.protocol import Bulk, FileSink, Scanned, Sink
 from fs_core.search import grepping
@@ -214,6 +224,7 @@ async def test_what_is_not_searched_is_counted_by_reason() -> None:
         "changed": b"x",
         "denied": b"x",
         "gone": b"x",
+        "pipe": b"x",
         "latin": b"x\xff",
         "failed": b"x",
         "large": b"x" * 200,
@@ -227,6 +238,7 @@ async def test_what_is_not_searched_is_counted_by_reason() -> None:
         "denied": PermissionDenied("denied", path="denied", operation="read"),
         "gone": NotFound("gone", path="gone", operation="read"),
         "failed": IoFault("failed", path="failed", operation="read"),
+        "pipe": NotRegularFile(Reason.IS_SPECIAL, path="pipe", operation="read"),
     }
     found = await search(backend, "x", bounds=SearchBounds(file_bytes_max=100))
     assert shown(found) == ["text:1:x"]
@@ -234,7 +246,7 @@ async def test_what_is_not_searched_is_counted_by_reason() -> None:
         SkipReason.BINARY: 1,
         SkipReason.UNDECODABLE: 1,
         SkipReason.TOO_LARGE: 1,
-        SkipReason.VANISHED: 2,
+        SkipReason.VANISHED: 3,
         SkipReason.DENIED: 1,
         SkipReason.FAILED: 1,
         SkipReason.IGNORED: 1,

@@ -1,5 +1,5 @@
 import pytest
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from tests.tool_fs.search.bench import SearchBench
 from tool_fs.search.limits import SearchLimits
@@ -80,6 +80,11 @@ async def test_numbers_above_the_most_are_clamped_and_said(bench: SearchBench) -
     assert [line["number"] for line in value["files"][0]["lines"]] == [2, 3, 4]
     note = "context 9 is more than is used; at most 1 lines are shown on either side"
     assert value["notes"] == [{"kind": "context_clamped", "text": note}]
+
+
+def test_no_setting_lets_context_be_more_than_is_held() -> None:
+    with pytest.raises(ValidationError, match="less than or equal to 10000"):
+        SearchLimits(max_context=10**30)
 
 
 @pytest.mark.parametrize(
