@@ -39,7 +39,7 @@ torture: $(STAMP)
 soak: $(STAMP)
 	$(BIN)/python -m tests.torture.soak $(SOAK_ARGS)
 
-# Pages, edits and stores against the peers, in under ten minutes; the goals come first in what is printed.
+# Pages, edits, stores and searches against the peers, in some ten minutes; the goals come first in what is printed.
 # BENCH_ARGS="--only pagination,editing --json FILE" changes that. A peer that is missing is shown with its install line.
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)

@@ -169,7 +169,7 @@ def _addressable(names: list[str], kind: FileKind) -> tuple[list[str], list[Entr
 
 
 def _shown(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _size_bytes(fd: int, name: str, call: WorkerCall) -> int | None:

@@ -153,7 +153,7 @@ def test_a_name_that_is_no_text_is_shown_with_a_mark(tree: Path, capsys: pytest.
     (tree / "src" / "we\nird").write_bytes(b"")
     os.close(os.open(os.fsencode(tree / "src") + b"/bad\xff", os.O_CREAT | os.O_WRONLY))
     assert main(["ls", str(tree), "src"]) == 0
-    assert capsys.readouterr().out == "src/bad\ufffd\tno path can name it\nsrc/main.py\t23\n'src/we\\nird'\t0\n"
+    assert capsys.readouterr().out == "src/bad\\xff\tno path can name it\nsrc/main.py\t23\n'src/we\\nird'\t0\n"
 
 
 def test_a_long_scan_says_on_a_terminal_how_far_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,9 +120,9 @@ async def test_names_that_are_no_utf_8_are_others_that_no_path_names(root: Path,
         files=["caf\u00e9"],
         directories=[],
         others=[
-            Entry("caf\ufffd.txt", FileKind.FILE, addressable=False),
-            Entry("d\ufffd", FileKind.DIRECTORY, addressable=False),
-            Entry("l\ufffd", FileKind.OTHER, addressable=False, is_link=True),
+            Entry("caf\\xe9.txt", FileKind.FILE, addressable=False),
+            Entry("d\\xff", FileKind.DIRECTORY, addressable=False),
+            Entry("l\\xff", FileKind.OTHER, addressable=False, is_link=True),
         ],
         sizes=[2],
     )
