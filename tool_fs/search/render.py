@@ -15,7 +15,7 @@ from tool_fs.values import NoteValue
 
 __all__ = ["Row", "Shown", "show_glob", "show_grep", "show_list_dir", "text_of"]
 
-_LIKE_ANOTHER_ROW: Final = re.compile(r"[(\"']|[0-9]+[:-] ")
+_LIKE_ANOTHER_ROW: Final = re.compile(r"[(\"']|[0-9]+[:-](?: |$)")
 _SKIPPED_AS: Final = {
     "ignored": ("ignored", "ignored"),
     "link": ("link", "links"),

@@ -211,6 +211,7 @@ def test_everything_that_can_be_skipped_has_a_word() -> None:
         pytest.param(" a", "' a'", id="leading space"),
         pytest.param("(9 entries.)", "'(9 entries.)'", id="like the last line"),
         pytest.param("12: x = 1", "'12: x = 1'", id="like a matching line"),
+        pytest.param("12-", "'12-'", id="like a line around that is empty, without its space"),
         pytest.param("12- x = 1", "'12- x = 1'", id="like a line around one"),
         pytest.param("'a'", "\"'a'\"", id="in quotes already"),
         pytest.param("12", "12", id="a number alone"),
