@@ -69,10 +69,11 @@ class FlatWalk:
 
     async def directories(self) -> AsyncGenerator[Directory]:
         """Return directories with names that follow each other in them; one may come several times."""
-        page = await self._fetched_page()
-        if page.files:
-            await self._read_rules(self._start, page.files, 0)
+        page, has_begun = await self._fetched_page(), False
         while True:
+            if page.files and not has_begun:
+                has_begun = True
+                await self._read_rules(self._start, page.files, 0)
             groups = await self._groups(page)
             self._page = None
             if page.resume is not None:

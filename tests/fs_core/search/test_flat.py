@@ -52,6 +52,18 @@ async def test_a_subtree_in_which_a_page_ends_is_passed_over() -> None:
     assert [after for _, after in backend.asked] == [None, "a", "node_modules"]
 
 
+async def test_rules_of_the_start_count_behind_a_page_of_keys_that_no_path_can_name() -> None:
+    class Odd(FlatBackend):
+        async def list_below(self, directory: Target, *, resume: str | None = None, after: str | None = None) -> Below:
+            if resume is None and after is None:
+                odd = Entry("!//x", FileKind.FILE, addressable=False)
+                return Below(files=(), sizes=(), others=(odd,), resume="!//x")
+            return await super().list_below(directory, resume=resume, after=after)
+
+    store = store_of(["a.log", "b"], ignore={".gitignore": "*.log\n"})
+    assert await walked(Odd(store)) == [".gitignore", "b"]
+
+
 async def test_what_a_pattern_cannot_mean_is_passed_over_too() -> None:
     paths = [f"{top}/{number:02}.py" for top in ("a", "b", "c") for number in range(30)]
     backend = FlatBackend(store_of(paths), page=5)
