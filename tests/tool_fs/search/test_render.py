@@ -178,6 +178,13 @@ def test_lines_are_shown_by_file_with_those_around_them() -> None:
     ]
 
 
+def test_a_search_that_did_not_see_all_names_says_so() -> None:
+    assert grepped(searched=2, is_exact=False, skipped={SkipReason.TOO_LARGE: 1}) == [
+        "(No line matches; 2 files searched, not all that there are, since a directory has more names than are looked "
+        "at; search below it with path. Skipped: 1 too large.)"
+    ]
+
+
 def test_no_line_is_said_with_how_many_files_were_searched() -> None:
     assert grepped(searched=57) == ["(No line matches; 57 files searched.)"]
     assert grepped(searched=1) == ["(No line matches; 1 file searched.)"]
