@@ -83,7 +83,7 @@ def show_grep(value: GrepValue, *, limits: SearchLimits) -> Shown:
         at_least = "" if value["exact"] else "at least "
         left = f", {at_least}{value['files_left']} left. Narrow it with path, include or a narrower pattern"
     elif not value["exact"]:
-        left = ", not all that there are, since a directory has more names than are looked at; search below it with path"
+        left = ", not all there are, since a directory has more names than are looked at; search below it with path"
     if rows:
         matches = _count(value["matches"], "matching line", "matching lines")
         found = f"{matches} in {_count(len(value['files']), 'file', 'files')}"

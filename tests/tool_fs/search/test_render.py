@@ -180,8 +180,8 @@ def test_lines_are_shown_by_file_with_those_around_them() -> None:
 
 def test_a_search_that_did_not_see_all_names_says_so() -> None:
     assert grepped(searched=2, is_exact=False, skipped={SkipReason.TOO_LARGE: 1}) == [
-        "(No line matches; 2 files searched, not all that there are, since a directory has more names than are looked "
-        "at; search below it with path. Skipped: 1 too large.)"
+        "(No line matches; 2 files searched, not all there are, since a directory has more names than are looked at; "
+        "search below it with path. Skipped: 1 too large.)"
     ]
 
 
