@@ -4,7 +4,7 @@ from inspect import isabstract
 import anyio
 import pytest
 
-from fs_core.errors import NotFound, OutcomeUnknown, Unavailable
+from fs_core.errors import NotFound, OutcomeUnknown, Unavailable, Unsupported
 from fs_core.paths import parse_path
 from fs_core.protocol import Backend
 from fs_core.testing.delegating import DelegatingBackend, Primitive
@@ -62,6 +62,15 @@ async def test_wrapper_answers_exactly_as_the_inner_backend(
     assert (outer.root, outer.capabilities) == (inner.root, inner.capabilities)
     for primitive in ("stat", "read", "scan", "list"):
         assert await calls_of(outer, target)[primitive]() == await calls_of(inner, target)[primitive]()
+    root = await outer.resolve(parse_path(".", outer.root))
+    assert outer.child(root, "a.txt") == target
+    levels = await outer.list_many([root], entries_max=5, with_sizes=True)
+    assert levels == await inner.list_many([root], entries_max=5, with_sizes=True)
+    contents: list[bytes] = []
+    await outer.read_many([target], lambda _, data: contents.append(data), size_bytes_max=10)
+    assert contents == [b"hello\n"]
+    with pytest.raises(Unsupported):
+        await outer.list_below(root)
     part = await outer.read(target, offset=1, limit=2, pinned=(await inner.read(target)).version)
     assert (part.data, part.offset) == (b"el", 1)
     receipt = await outer.write(await target_of(outer, "b.txt"), b"new", condition=IfAbsent())
@@ -71,8 +80,9 @@ async def test_wrapper_answers_exactly_as_the_inner_backend(
 
 def test_wrapper_covers_every_primitive_of_the_contract() -> None:
     public = {name for name in vars(Backend) if not name.startswith("_") and callable(getattr(Backend, name))}
-    # A whole read counts as a read, and a patch as a write.
-    assert public == {*calls_of(MemoryBackend(), Target(TargetKey("a"), "a")), "read_whole", "patch"}
+    # What is another way to read, list or write counts as that; for a child no store is asked.
+    others = {"read_whole", "read_many", "list_many", "list_below", "patch", "child"}
+    assert public == {*calls_of(MemoryBackend(), Target(TargetKey("a"), "a")), *others}
     assert public <= set(vars(DelegatingBackend))
     assert not isabstract(DelegatingBackend)
 

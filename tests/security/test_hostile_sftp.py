@@ -94,7 +94,7 @@ async def test_a_listing_without_an_end_is_cut_in_bounded_memory(
 
 
 async def test_a_listing_that_drips_is_given_up(hostile: SftpServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backends.sftp._client._LIST_RATE_MIN_NAMES_PER_S", 10**9)
+    monkeypatch.setattr(sftp_list, "LIST_RATE_MIN_NAMES_PER_S", 10**9)
     async with opened(hostile, "endless", request_timeout_s=1.0) as backend:
         directory = await target_of(backend, ".")
         with pytest.raises(Unavailable, match="too slowly"):

@@ -193,6 +193,7 @@ def test_silence_is_of_one_direction_or_of_both(sink: Sink, is_of_both: bool) ->
     with stream_fault_proxy(sink.port, plan) as proxy, connected(proxy.port) as client:
         client.sendall(DATA)
         wait_until(lambda: proxy.injected[Kind.SWALLOW] == 1)
+        wait_until(lambda: bool(sink.peers))
         sink.peers[0].sendall(b"answer")
         if is_of_both:
             proxy.calm()
