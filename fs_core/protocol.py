@@ -16,6 +16,7 @@ from fs_core.paths import Root, RootedPath
 from fs_core.splice import Splice
 from fs_core.types import (
     Below,
+    Entry,
     FileInfo,
     FileKind,
     IfVersion,
@@ -37,6 +38,7 @@ __all__ = [
     "Guard",
     "Scanned",
     "Sink",
+    "level_of",
     "too_large",
 ]
 
@@ -275,17 +277,7 @@ class Backend(ABC):
             if isinstance(error, Unavailable):
                 raise
             return error
-        plain = [entry for entry in listing.entries if entry.addressable and not entry.is_link]
-        files = [entry for entry in plain if entry.kind is FileKind.FILE]
-        directories = [entry.name for entry in plain if entry.kind is FileKind.DIRECTORY]
-        named = {*directories, *(entry.name for entry in files)}
-        return Level(
-            files=[entry.name for entry in files],
-            sizes=[entry.size_bytes for entry in files],
-            directories=directories,
-            others=[entry for entry in listing.entries if entry.is_link or entry.name not in named],
-            is_complete=listing.is_complete,
-        )
+        return level_of(listing.entries, is_complete=listing.is_complete)
 
     async def read_many(
         self, files: Sequence[Target], sink: FileSink, *, size_bytes_max: int
@@ -323,6 +315,19 @@ class Backend(ABC):
         """
         del resume, after
         raise Unsupported("lists one directory at a time", path=directory.display_path, operation="list")
+
+
+def level_of(entries: Sequence[Entry], *, is_complete: bool) -> Level:
+    """Return sorted entries as a walk wants them, no link looked through."""
+    plain = [entry for entry in entries if entry.addressable and not entry.is_link]
+    files = [entry for entry in plain if entry.kind is FileKind.FILE]
+    return Level(
+        files=[entry.name for entry in files],
+        sizes=[entry.size_bytes for entry in files],
+        directories=[entry.name for entry in plain if entry.kind is FileKind.DIRECTORY],
+        others=[e for e in entries if e.is_link or not e.addressable or e.kind is FileKind.OTHER],
+        is_complete=is_complete,
+    )
 
 
 def too_large(target: Target, size_bytes: int, size_bytes_max: int) -> TooLarge:

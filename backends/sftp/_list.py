@@ -14,6 +14,7 @@ from backends.sftp._resolve import NAME_BYTES_MAX, Confinement, placed
 from backends.sftp._wire import StatusCode, StatusError
 from fs_core.errors import FsError, NotDirectory, NotFound, Reason
 from fs_core.paths import is_staged_name
+from fs_core.protocol import level_of
 from fs_core.types import Entry, FileKind, Level, Listing, Target
 
 __all__ = ["DIRECTORIES_AT_ONCE_MAX", "list_directory", "list_levels"]
@@ -144,15 +145,7 @@ class _Directory:
         if self.refusal is not None:
             return self.refusal
         entries = self.entries()
-        plain = [entry for entry in entries if entry.addressable]
-        files = [entry for entry in plain if entry.kind is FileKind.FILE]
-        return Level(
-            files=[entry.name for entry in files],
-            sizes=[entry.size_bytes for entry in files],
-            directories=[entry.name for entry in plain if entry.kind is FileKind.DIRECTORY],
-            others=[entry for entry in entries if entry.kind is FileKind.OTHER or not entry.addressable],
-            is_complete=self.is_complete,
-        )
+        return level_of(entries, is_complete=self.is_complete)
 
 
 def _read_names(

@@ -1,12 +1,28 @@
-"""What is said of a directory in which a search cannot begin."""
+"""Where a search begins, and what is said of a directory in which it cannot."""
 
 from fs_core.advice import with_near_names
-from fs_core.errors import NotDirectory, NotFound, Reason
-from fs_core.paths import parse_path
+from fs_core.errors import NotDirectory, NotFound, Reason, SandboxDenied
+from fs_core.paths import RootedPath, parse_path
 from fs_core.protocol import Backend
+from fs_core.search.globs import Glob
 from fs_core.types import FileKind, Target
 
-__all__ = ["require_directory"]
+__all__ = ["base_of", "require_directory"]
+
+
+async def base_of(backend: Backend, start: Target, meant: Glob, pattern: str) -> Target:
+    """Return the directory that all matches of `meant` are below, which `pattern` spells, relative to `start`.
+
+    Raises:
+        SandboxDenied: it leads out of the root.
+    """
+    if not meant.parents and not meant.base:
+        return start
+    names = () if start.display_path == "." else tuple(start.display_path.split("/"))
+    if meant.parents > len(names):
+        reason = f"leads out of the root {backend.root.url}; use a pattern below the root"
+        raise SandboxDenied(reason, path=pattern, operation="resolve")
+    return await backend.resolve(RootedPath((*names[: len(names) - meant.parents], *meant.base)))
 
 
 async def require_directory(backend: Backend, target: Target) -> None:

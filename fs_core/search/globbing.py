@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import anyio
 
-from fs_core.errors import NotDirectory, NotFound, SandboxDenied
+from fs_core.errors import NotDirectory, NotFound
 from fs_core.paths import RootedPath, parse_path
 from fs_core.protocol import Backend
 from fs_core.search._first_paths import FirstPaths, fitting
-from fs_core.search._starting import require_directory
+from fs_core.search._starting import base_of, require_directory
 from fs_core.search._telling import Telling
 from fs_core.search.bounds import SearchBounds, Watch
 from fs_core.search.globs import Glob, parse_glob
@@ -37,7 +37,7 @@ async def glob(backend: Backend, start: Target, pattern: str, *, bounds: SearchB
         start, meant = await _placed(backend, start, pattern)
         try:
             walk = Walk(
-                backend, await _base(backend, start, meant, pattern), glob=meant, bounds=bounds, with_links=True
+                backend, await base_of(backend, start, meant, pattern), glob=meant, bounds=bounds, with_links=True
             )
             async with walk:
                 async for run in walk:
@@ -65,17 +65,6 @@ async def _placed(backend: Backend, start: Target, pattern: str) -> tuple[Target
     if pattern.startswith("/") or ":/" in pattern:
         parse_path(pattern, backend.root)  # refuses what is absolute
     return start, parse_glob(pattern)
-
-
-async def _base(backend: Backend, start: Target, meant: Glob, pattern: str) -> Target:
-    """Return the directory that all matches are below."""
-    if not meant.parents and not meant.base:
-        return start
-    names = () if start.display_path == "." else tuple(start.display_path.split("/"))
-    if meant.parents > len(names):
-        reason = f"leads out of the root {backend.root.url}; use a pattern below the root"
-        raise SandboxDenied(reason, path=pattern, operation="resolve")
-    return await backend.resolve(RootedPath((*names[: len(names) - meant.parents], *meant.base)))
 
 
 def _names(run: Run) -> Sequence[str]:

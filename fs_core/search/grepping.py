@@ -7,13 +7,12 @@ from typing import Final
 import anyio
 
 from fs_core.errors import FsError, NotDirectory, NotFound
-from fs_core.paths import RootedPath
 from fs_core.protocol import Backend
 from fs_core.search._gathering import Gathering, Outcome
 from fs_core.search._in_order import InOrder
 from fs_core.search._searching import FileSearch
 from fs_core.search._sieve import reason_of
-from fs_core.search._starting import require_directory
+from fs_core.search._starting import base_of, require_directory
 from fs_core.search._telling import Telling
 from fs_core.search.bounds import SearchBounds, Watch
 from fs_core.search.globs import EVERYTHING, Glob, parse_glob
@@ -118,7 +117,7 @@ class _Grep:
     async def _search_below(self) -> None:
         """Search all files of the walk, or count them when there is no room for more lines."""
         in_order = InOrder(self._file_search(), self._take, calls=self._backend.bulk.calls)
-        base = await self._base()
+        base = await base_of(self._backend, self._start, self._include, self._query.include or "")
         async with Walk(self._backend, base, glob=self._include, bounds=self._bounds, ordered=True) as walk:
             self._walk = walk
             async with in_order.running():
@@ -170,14 +169,6 @@ class _Grep:
             file_bytes_max=self._bounds.file_bytes_max,
             room=self._gathering.room,
         )
-
-    async def _base(self) -> Target:
-        """Return the directory that all files that are included are below."""
-        if not self._include.base:
-            return self._start
-        shown = self._start.display_path
-        names = () if shown == "." else tuple(shown.split("/"))
-        return await self._backend.resolve(RootedPath((*names, *self._include.base)))
 
 
 def _include(pattern: str | None) -> Glob:
