@@ -151,7 +151,7 @@ async def target_of(backend: Backend, path: str) -> Target:
 
 @pytest.fixture(scope="session")
 def moto_server() -> Iterator[S3Server]:
-    """moto: quick, no authentication, conditions without a lock."""
+    """moto: quick, no authentication, never the only proof of a guard."""
     with embedded_s3(bucket="seam") as service:
         server = S3Server("moto", service.endpoint_url, service.access_key_id, service.secret_access_key)
         yield server
