@@ -1,7 +1,7 @@
 """What Python does not offer of Linux.
 
-Opening what is below a directory without following a link, rename without replacing, exchange of two names, blocks that
-two files share, a flush that is only begun, and large pages for a large content.
+Opening what is below a directory without following a link, or without waiting for a disk, rename without replacing,
+exchange of two names, blocks that two files share, a flush that is only begun, and large pages for a large content.
 """
 
 import ctypes
@@ -14,13 +14,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 __all__ = [
+    "READ_CACHED",
     "begin_flush",
     "exchange",
+    "open_cached",
     "open_without_links",
+    "opens_cached",
     "prefer_huge_pages",
     "rename_no_replace",
     "share_blocks",
 ]
+
+READ_CACHED: Final = getattr(os, "RWF_NOWAIT", 0)
+"""For `os.preadv`: fail with `BlockingIOError` rather than wait for a disk. Linux 4.14; not on every file system."""
 
 # linux/fs.h
 _RENAME_NOREPLACE: Final = 1
@@ -29,8 +35,15 @@ _SYNC_FILE_RANGE_WRITE: Final = 2
 _FICLONERANGE: Final = 0x4020940D  # of most machines; the others answer that they know no such request
 # linux/openat2.h, asm-generic/unistd.h: since Linux 5.6, and the C library has no function for it
 _OPENAT2: Final = 437
+_RESOLVE_NO_XDEV: Final = 0x01
 _RESOLVE_NO_SYMLINKS: Final = 0x04
 _RESOLVE_BENEATH: Final = 0x08
+_RESOLVE_CACHED: Final = 0x20  # since Linux 5.12
+_WITHOUT_LINKS: Final = _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
+_FROM_CACHE: Final = _WITHOUT_LINKS | _RESOLVE_NO_XDEV | _RESOLVE_CACHED
+# linux/magic.h: file systems on disks of this machine, where nothing but the disk is waited for
+_ON_DISK: Final = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010})  # ext2 to ext4, xfs, btrfs, f2fs
+_STATFS_BYTES_MAX: Final = 512
 # linux/limits.h, without the NUL at the end
 _PATH_BYTES_MAX: Final = 4095
 # asm-generic/mman-common.h
@@ -55,6 +68,7 @@ def _load(name: str, *arguments: type[Any]) -> Callable[..., int] | None:
 _renameat2 = _load("renameat2", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
 _sync_file_range = _load("sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _madvise = _load("madvise", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_fstatfs = _load("fstatfs", ctypes.c_int, ctypes.c_char_p)
 _syscall = _load("syscall", ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
 
 
@@ -68,19 +82,46 @@ def open_without_links(directory: int, path: str, flags: int) -> int | None:
         return None
     rest = os.fsencode(path)
     if len(rest) <= _PATH_BYTES_MAX:
-        return _open_beneath(directory, rest, flags)
+        return _open_beneath(directory, rest, flags, _WITHOUT_LINKS)
     above = os.dup(directory)
     try:
         while len(rest) > _PATH_BYTES_MAX:
             part, rest = _parted(rest)
-            below = _open_beneath(above, part, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            below = _open_beneath(above, part, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, _WITHOUT_LINKS)
             if below is None:
                 return None
             os.close(above)
             above = below
-        return _open_beneath(above, rest, flags)
+        return _open_beneath(above, rest, flags, _WITHOUT_LINKS)
     finally:
         os.close(above)
+
+
+def opens_cached(directory: int) -> bool:
+    """Tell whether `open_cached` can work below an open directory: it is on a disk of this machine, and Linux is 5.12.
+
+    On other file systems opening a file, or asking for its status, may wait for a server or a program all the same.
+    """
+    if _fstatfs is None:
+        return False
+    status = ctypes.create_string_buffer(_STATFS_BYTES_MAX)
+    if _fstatfs(directory, status) != 0 or ctypes.c_long.from_buffer(status).value not in _ON_DISK:
+        return False
+    fd = open_cached(directory, ".", os.O_PATH | os.O_CLOEXEC)
+    if fd is None:
+        return False
+    os.close(fd)
+    return True
+
+
+def open_cached(directory: int, path: str, flags: int) -> int | None:
+    """Open what `path` leads to as far as the kernel has it in memory, so without waiting; `None` if that fails.
+
+    No part of the path may be a link, and none may be on another file system than `directory`.
+    """
+    if _syscall is None:
+        return None
+    return _open_beneath(directory, os.fsencode(path), flags, _FROM_CACHE)
 
 
 def _parted(path: bytes) -> tuple[bytes, bytes]:
@@ -89,9 +130,9 @@ def _parted(path: bytes) -> tuple[bytes, bytes]:
     return path[:end], path[end + 1 :]
 
 
-def _open_beneath(directory: int, path: bytes, flags: int) -> int | None:
-    assert _syscall is not None  # noqa: S101 - looked at by the only caller
-    how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH)
+def _open_beneath(directory: int, path: bytes, flags: int, resolve: int) -> int | None:
+    assert _syscall is not None  # noqa: S101 - looked at by every caller
+    how = struct.pack("=QQQ", flags, 0, resolve)
     fd = _syscall(_OPENAT2, directory, path, how, len(how))
     return fd if fd >= 0 else None
 

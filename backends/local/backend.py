@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+
 from backends._workers import WorkerCall, Workers
+from backends.local._cached import CachedTree
 from backends.local._errors import mapped_errors
 from backends.local._listing import KINDS, levels, listing_of, open_names
 from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
-from backends.local._reading import read_part, read_whole, scan
+from backends.local._reading import PIECE_BYTES, read_part, read_whole, scan
 from backends.local._reading_many import Located, read_files
 from backends.local._tree import Names, Opened, Tree, opened_regular
 from backends.local._version import version_of
@@ -77,6 +80,7 @@ class LocalBackend(Backend):
 
     def __init__(self, tree: Tree, *, path: Path, workers: Workers, options: LocalOptions) -> None:
         self._tree = tree
+        self._cached = CachedTree(tree)
         self._workers = workers
         self._options = options
         self._locks = ProcessLocks(options.lock_directory or default_lock_directory(), timeout_s=options.lock_timeout_s)
@@ -101,19 +105,24 @@ class LocalBackend(Backend):
     async def resolve(self, path: RootedPath) -> Target:
         """Return where the path really is, links followed."""
         shown = display(path.names)
+        if path.names and self._cached.status("/".join(path.names)) is not None:  # without a link on the way
+            await checkpoint_if_cancelled()  # what is done with the target lets the other tasks come up
+            return self._target(path.names)
 
         def work(call: WorkerCall) -> Names:
             call.check()
             with mapped_errors(shown, "resolve"):
                 return self._opened(shown).locate(path.names, path=shown)
 
-        names = await self._workers.run(work)
-        key = self._below + "/".join(names) if names else self._root.url
-        return Target(key=TargetKey(key), display_path=display(names))
+        return self._target(await self._workers.run(work))
 
     async def stat(self, target: Target) -> FileInfo | None:
         """Return what is there now, without following a link."""
         names = self._names(target)
+        status = self._cached.status("/".join(names)) if names else None
+        if status is not None:
+            await checkpoint()
+            return _info(status)
 
         def work(call: WorkerCall) -> FileInfo | None:
             call.check()
@@ -126,6 +135,9 @@ class LocalBackend(Backend):
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot:
         """Return a range through one descriptor, with the version that held before and after."""
+        cached = await self._read_cached(target, offset=offset, limit=limit, pinned=pinned)
+        if cached is not None:
+            return cached
 
         def work(opened: Opened, call: WorkerCall) -> Snapshot:
             return read_part(opened, target, offset=offset, limit=limit, pinned=pinned, call=call)
@@ -134,6 +146,9 @@ class LocalBackend(Backend):
 
     async def read_whole(self, target: Target, *, size_bytes_max: int) -> Snapshot:
         """Return the whole file, held once; its size is looked at before it is read."""
+        cached = await self._read_cached(target, limit=size_bytes_max + 1)
+        if cached is not None and cached.is_whole and cached.size_bytes <= size_bytes_max:
+            return cached
 
         def work(opened: Opened, call: WorkerCall) -> Snapshot:
             return read_whole(opened, target, size_bytes_max=size_bytes_max, call=call)
@@ -141,7 +156,12 @@ class LocalBackend(Backend):
         return await self._run_opened(target, work)
 
     async def scan(self, target: Target, sink: Sink) -> Scanned:
-        """Feed the file through one descriptor and two buffers, in one thread hop."""
+        """Feed the file through one descriptor and two buffers, in one thread hop at most."""
+        cached = await self._read_cached(target)
+        if cached is not None:
+            for start in range(0, cached.size_bytes, PIECE_BYTES):
+                sink(cached.data[start : start + PIECE_BYTES])
+            return Scanned(size_bytes=cached.size_bytes, version=cached.version)
         return await self._run_opened(target, lambda opened, call: scan(opened, target, sink, call))
 
     async def list(self, target: Target, *, limit: int) -> Listing:
@@ -225,6 +245,16 @@ class LocalBackend(Backend):
 
         return await self._workers.run(work)
 
+    async def _read_cached(
+        self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
+    ) -> Snapshot | None:
+        """Return a short range that the kernel has in memory, without a thread hop."""
+        path = self._path(target)
+        cached = self._cached.read(path, offset=offset, limit=limit, pinned=pinned) if path else None
+        if cached is not None:
+            await checkpoint()  # who reads one page after another lets the other tasks come up
+        return cached
+
     async def _run_opened(self, target: Target, work: Callable[[Opened, WorkerCall], T]) -> T:
         """Run `work` on the opened file, in one thread hop."""
         names, path = self._names(target), target.display_path
@@ -266,6 +296,10 @@ class LocalBackend(Backend):
             raise Unavailable("the workspace is closed", path=shown, operation="open")
         return self._tree
 
+    def _target(self, names: Names) -> Target:
+        key = self._below + "/".join(names) if names else self._root.url
+        return Target(key=TargetKey(key), display_path=display(names))
+
     def _names(self, target: Target) -> Names:
         path = self._path(target)
         return tuple(path.split("/")) if path else ()
@@ -286,10 +320,7 @@ class LocalBackend(Backend):
                 status = os.stat(names[-1] if names else ".", dir_fd=parent, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        kind = KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
-        if kind is not FileKind.FILE:
-            return FileInfo(kind)
-        return FileInfo(kind, size_bytes=status.st_size, version=version_of(status))
+        return _info(status)
 
     def _list(self, target: Target, names: Names, limit: int) -> Listing:
         with self._opened(target.display_path).parent(names, path=target.display_path, operation="list") as parent:
@@ -298,6 +329,13 @@ class LocalBackend(Backend):
             return listing_of(fd, limit=limit)
         finally:
             os.close(fd)
+
+
+def _info(status: os.stat_result) -> FileInfo:
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
+    if kind is not FileKind.FILE:
+        return FileInfo(kind)
+    return FileInfo(kind, size_bytes=status.st_size, version=version_of(status))
 
 
 def _parent_and_name(path: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from backends.generic._detached import Attempt
 from backends.sftp._client import SftpClient
+from tests.support.local_store import have_nothing_in_memory
 from tests.support.nth_await import WORKER_STEPS, Steps, Way, cancelled_at_step
 from tests.support.store_operations import WRITING, cancelled_everywhere, names_for
 from tests.support.store_stage import new_store, staged
@@ -35,12 +36,21 @@ def _id(store: str, loop: str, way: Way, steps: Steps) -> str:
     return f"{store}-{loop}-{way}-{'after-' if steps.is_after else ''}{steps.names[0].strip('_')}"
 
 
+@pytest.fixture(autouse=True)
+def nothing_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    have_nothing_in_memory(monkeypatch)
+
+
 @pytest.mark.parametrize(
     ("store", "anyio_backend", "way", "steps", "names"),
     [pytest.param(*run, marks=pytest.mark.xdist_group(run[0]), id=_id(*run[:4])) for run in _RUNS],
 )
 async def test_cancelled_at_every_step_of_its_worker(
-    store: str, way: Way, steps: Steps, names: tuple[str, ...], request: pytest.FixtureRequest
+    store: str,
+    way: Way,
+    steps: Steps,
+    names: tuple[str, ...],
+    request: pytest.FixtureRequest,
 ) -> None:
     moments: dict[str, int] = {}
     async with staged(new_store(store, request)) as stage:

@@ -1,4 +1,4 @@
-"""Local disk keeps every promise of the seam."""
+"""Local disk keeps every promise of the seam, with what the kernel has in memory and without."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from fs_core.testing.conformance import BackendConformance
 from fs_core.testing.harness import StoreHarness
-from tests.support.local_store import LocalHarness
+from tests.support.local_store import LocalHarness, have_nothing_in_memory
 
 
 class TestLocal(BackendConformance):
@@ -15,3 +15,9 @@ class TestLocal(BackendConformance):
         root = tmp_path / "root"
         root.mkdir()
         return LocalHarness(root)
+
+
+class TestLocalInWorkers(TestLocal):
+    @pytest.fixture(autouse=True)
+    def nothing_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        have_nothing_in_memory(monkeypatch)

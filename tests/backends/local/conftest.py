@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.local_store import have_nothing_in_memory
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -11,3 +13,9 @@ def root(tmp_path: Path) -> Path:
     directory = tmp_path / "root"
     directory.mkdir()
     return directory
+
+
+@pytest.fixture
+def nothing_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories that are opened later do everything in worker threads."""
+    have_nothing_in_memory(monkeypatch)

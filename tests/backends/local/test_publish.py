@@ -518,6 +518,7 @@ async def test_a_file_swapped_for_a_link_after_resolving_is_denied(
     assert (tmp_path / "secret.txt").read_bytes() == b"secret"
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_directory_that_is_a_link_only_for_the_moment_of_opening_is_denied(
     backend: LocalBackend, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -544,6 +545,7 @@ async def test_a_directory_that_is_a_link_only_for_the_moment_of_opening_is_deni
         await backend.write(target, b"2", condition=Always())
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_file_that_becomes_a_link_between_look_and_open_is_denied(
     backend: LocalBackend, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -19,6 +19,7 @@ from fs_core.page import Window
 from fs_core.policy import Unguarded
 from fs_core.testing.conformance import target_of
 from fs_core.types import Snapshot, Target, TargetKey
+from tests.backends.local.counting import CountingOs
 
 pytestmark = pytest.mark.anyio
 
@@ -32,24 +33,6 @@ async def backend(root: Path) -> AsyncGenerator[LocalBackend]:
     backend = await open_local(root, LocalOptions())
     yield backend
     await backend.aclose()
-
-
-class CountingOs:
-    """Stands in for the module `os` and notes which of its functions are called."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        value: Any = getattr(os, name)
-        if not callable(value) or name == "fsencode":
-            return value
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append(name)
-            return value(*args, **kwargs)
-
-        return counted
 
 
 @pytest.fixture
@@ -73,6 +56,7 @@ def run(root: Path, work: Callable[[_tree.Opened], R]) -> R:
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_page_takes_three_calls_on_the_data_and_four_to_open_it(
     backend: LocalBackend, root: Path, counting: CountingOs
 ) -> None:
@@ -89,6 +73,7 @@ async def test_a_page_takes_three_calls_on_the_data_and_four_to_open_it(
     assert closing == ["close", "close"]
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_warm_page_of_the_seam_takes_three_calls_on_the_data(
     backend: LocalBackend, root: Path, counting: CountingOs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +97,7 @@ async def test_a_whole_chunk_takes_one_read(backend: LocalBackend, root: Path, c
     assert counting.calls.count("pread") == 1
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_directory_on_the_way_takes_two_calls(backend: LocalBackend, root: Path, counting: CountingOs) -> None:
     (root / "b" / "c").mkdir(parents=True)
     (root / "b" / "c" / "a.txt").write_bytes(b"x")
@@ -122,6 +108,7 @@ async def test_a_directory_on_the_way_takes_two_calls(backend: LocalBackend, roo
     assert len(counting.calls) == 12
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
 async def test_a_path_is_resolved_in_one_call_for_each_name(
     backend: LocalBackend, root: Path, counting: CountingOs
 ) -> None:
