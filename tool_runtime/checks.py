@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 from typing_extensions import is_typeddict
 
 from tool_runtime.payload import JsonObject, NotJsonError, decode, encode
@@ -25,6 +25,9 @@ _RECORD_TYPES: Final = frozenset(
     | {"definition-ref"}
 )
 """Of a TypedDict whose checked values are plain JSON: a float may be no number, and other types are none of JSON's."""
+
+_NO_SCHEMAS: Final = frozenset({"metadata", "expected"})
+"""Keys of a schema of pydantic's core that may hold lists and mappings which are none."""
 
 
 class Checker(Protocol[ValueT_co]):
@@ -160,16 +163,16 @@ class RecordChecker(ModelChecker[ModelT_co]):
 
     def __init__(self, record: type[ModelT_co]) -> None:
         super().__init__(record)
-        foreign = sorted(_types(self._adapter.core_schema) - _RECORD_TYPES)
+        schema = self._adapter.core_schema
+        foreign = sorted(_types(schema) - _RECORD_TYPES)
         if foreign:
             raise ValueError(f"{record.__name__}: a TypedDict for a value of a tool has no field of {foreign}")
+        self._copier = SchemaValidator(cast("CoreSchema", _with_texts_looked_at(schema)))
 
     def plain(self, value: object) -> JsonValue:
         """Return a copy; see `Checker.plain`."""
-        # The validator lets lone surrogates pass.
-        encode(value)
         try:
-            return cast("JsonValue", self._adapter.validate_python(value, strict=True, extra="forbid"))
+            return cast("JsonValue", self._copier.validate_python(value, strict=True, extra="forbid"))
         except ValidationError:
             # By way of the JSON text tuples pass too, and every problem is told in the same words.
             return super().plain(value)
@@ -204,9 +207,23 @@ def _types(schema: object) -> set[str]:
     if not isinstance(schema, dict):
         return set()
     node = cast("dict[str, object]", schema)
-    inner = [value for key, value in node.items() if key not in {"metadata", "expected"}]
+    inner = [value for key, value in node.items() if key not in _NO_SCHEMAS]
     own = node.get("type")
     return ({own} if isinstance(own, str) else set[str]()) | _types(inner)
+
+
+def _with_texts_looked_at(schema: object) -> object:
+    """Return a schema of pydantic's core that refuses lone surrogates.
+
+    It hands a text on unseen unless there is a rule for it, such as a length that every text has.
+    """
+    if isinstance(schema, list):
+        return [_with_texts_looked_at(part) for part in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    node = cast("dict[str, object]", schema)
+    inner = {key: part if key in _NO_SCHEMAS else _with_texts_looked_at(part) for key, part in node.items()}
+    return {**inner, "min_length": 0} if node.get("type") == "str" else inner
 
 
 def _clause(detail: ErrorDetails) -> str:

@@ -1,7 +1,7 @@
 """Values of a TypedDict are checked and copied as they are, to the same end as by way of their JSON text."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NoReturn, NotRequired
 
 import pytest
 from pydantic import Field
@@ -70,6 +70,22 @@ def test_what_is_no_json_is_told_as_for_a_model() -> None:
         checker_for(Row).plain({"number": 1, "text": "\ud800"})
     with pytest.raises(NotJsonError, match="text: nan is not a JSON number"):
         checker_for(Row).plain({"number": 1, "text": float("nan")})
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb" * 20, "\ud83d\ude00"])
+def test_a_lone_surrogate_is_found_at_any_depth(text: str) -> None:
+    with pytest.raises(NotJsonError, match=r"rows\[1\]\.text: holds a lone surrogate"):
+        checker_for(Table).plain({"rows": [{"number": 1, "text": "a"}, {"number": 2, "text": text}], "kind": "a"})
+
+
+def test_a_matching_value_is_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(_: object) -> NoReturn:
+        raise AssertionError("the value was gone through once more")
+
+    monkeypatch.setattr("tool_runtime.checks.encode", unwanted)
+    monkeypatch.setattr("tool_runtime.checks.decode", unwanted)
+    given: dict[str, Any] = {"rows": [{"number": 2**70, "text": "\0 é 日本 👩\u200d💻"}], "kind": None}
+    assert checker_for(Table).plain(given) == given
 
 
 def test_what_only_its_json_text_makes_a_list_passes_too() -> None:
