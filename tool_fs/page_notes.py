@@ -22,13 +22,18 @@ _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_UNSEEN_ASCII: Final = bytes(code for code in range(128) if _UNSEEN.match(chr(code)))
 _CONTROL_NAMES: Final = {"\r": "CARRIAGE RETURN", "\x0b": "LINE TABULATION", "\x0c": "FORM FEED", "\x1b": "ESCAPE"}
 
 
 def page_notes(page: Page) -> list[NoteValue]:
     """Return the notes of one page."""
-    lines = enumerate(page.texts, start=page.first_line)
-    return [*_cut_lines(page), *_endings(page), *unseen_notes(lines, "line {}".format)]
+    notes = [*_cut_lines(page), *_endings(page)]
+    # Nearly every page holds none, which one look at all of it tells sooner than one at each line.
+    if _holds_unseen("".join(page.texts)):
+        lines = enumerate(page.texts, start=page.first_line)
+        notes += unseen_notes(lines, "line {}".format)
+    return notes
 
 
 def unseen_notes(lines: Iterable[tuple[PlaceT, str]], named: Callable[[PlaceT], str]) -> Iterator[NoteValue]:
@@ -58,6 +63,12 @@ def _endings(page: Page) -> Iterator[NoteValue]:
         yield NoteValue(kind="cr_only", text="the file's only line endings are CR, so it counts as one line")
     if page.next_line is None and page.total_lines > 0 and not page.has_final_newline:
         yield NoteValue(kind="no_final_newline", text="the last line has no newline at its end")
+
+
+def _holds_unseen(text: str) -> bool:
+    if text.isascii():
+        return len(text.encode().translate(None, _UNSEEN_ASCII)) < len(text)
+    return not text.isprintable() and _UNSEEN.search(text) is not None
 
 
 def _unseen_in(text: str) -> list[str]:

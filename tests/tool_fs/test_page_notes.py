@@ -1,3 +1,5 @@
+from typing import NoReturn
+
 import pytest
 
 from fs_core.page import Page, Window
@@ -38,9 +40,25 @@ def test_what_cannot_be_seen_is_named_by_code_point(character: str, name: str) -
     assert notes_of(f"plain\na{character}b\n") == [f"line 2 holds {name}"]
 
 
-@pytest.mark.parametrize("text", ["tab\t", "é e\u0301", "👩\u200d💻", "نمی\u200cخواهم", "日本", "\ufffd"])
+@pytest.mark.parametrize("text", ["tab\t", "é e\u0301", "👩\u200d💻", "نمی\u200cخواهم", "日本", "\t日本\t", "\ufffd"])
 def test_ordinary_text_needs_no_note(text: str) -> None:
     assert notes_of(f"{text}\n") == []
+
+
+def test_every_character_of_ascii_but_tab_that_cannot_be_printed_is_named() -> None:
+    # A NUL makes a file none of text, and a line feed ends the line.
+    characters = [chr(code) for code in range(1, 128) if chr(code) != "\n"]
+    named = [character for character in characters if notes_of(f"a{character}b\n")]
+    assert named == [character for character in characters if not character.isprintable() and character != "\t"]
+
+
+@pytest.mark.parametrize("line", ["\tif x:", "\tif 日本:"])
+def test_lines_are_not_looked_at_one_by_one_where_nothing_is_unseen(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object) -> NoReturn:
+        raise AssertionError("every line was looked at")
+
+    monkeypatch.setattr("tool_fs.page_notes.unseen_notes", unwanted)
+    assert notes_of(f"{line}\n" * 5) == []
 
 
 def test_a_character_is_named_once_a_line_and_few_of_them() -> None:
