@@ -169,8 +169,10 @@ async def _run(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
 
 def _log_nested(agents: Agents, seen: Observation) -> None:
     """Log a call that a program or invoke_tool made; those of clients are logged where they come in."""
+    if seen.parent_id is None:
+        return
     session = agents.label_of(seen.owner)
-    if seen.parent_id is not None and session is not None:
+    if session is not None:
         _log(
             "nested call",
             session=session,

@@ -1,7 +1,7 @@
 """Calls that arrive one by one from one caller, in the order that a turn of them would have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 
@@ -15,8 +15,11 @@ __all__ = ["CallQueue"]
 
 @dataclass(eq=False, slots=True)
 class _Entry:
+    """`done` is there as soon as somebody waits for it."""
+
     lane: Lane
-    done: anyio.Event = field(default_factory=anyio.Event)
+    done: anyio.Event | None = None
+    is_done: bool = False
 
 
 class CallQueue:
@@ -62,7 +65,8 @@ class CallQueue:
         try:
             # The last one first: it has mostly waited for the others, so that not every call wakes up at each end.
             for other in reversed(earlier):
-                if not other.done.is_set():
+                if not other.is_done:
+                    other.done = other.done or anyio.Event()
                     await other.done.wait()
             if self._room is None:
                 return await self._execute(call)
@@ -70,7 +74,9 @@ class CallQueue:
                 return await self._execute(call)
         finally:
             self._unfinished.remove(entry)
-            entry.done.set()
+            entry.is_done = True
+            if entry.done is not None:
+                entry.done.set()
 
     async def _execute(self, call: ToolCall) -> ToolResult:
         return await self._runtime.execute(call, scope=self._scope, owner=self._owner)
