@@ -18,7 +18,7 @@ from fs_core.search._ignoring import contents_of, with_file, without_ignored
 from fs_core.search._sieve import Directory, Sieve
 from fs_core.search.bounds import SearchBounds
 from fs_core.search.globs import Glob
-from fs_core.search.ignore import IGNORE_FILE_NAME, VERSION_CONTROL_NAMES, Names
+from fs_core.search.ignore import IGNORE_FILE_NAME, VERSION_CONTROL_NAMES, Names, ignored
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Below, Level
 
@@ -171,7 +171,7 @@ class FlatWalk:
         if not self._bounds.gitignore:
             return False
         names = Names(parent.prefix, files=(), directories=[name])
-        return name in VERSION_CONTROL_NAMES or bool(parent.rules.files and parent.rules.ignored([names]))
+        return name in VERSION_CONTROL_NAMES or bool(parent.rules.files and ignored([(parent.rules, names)]))
 
     async def _read_rules(self, directory: Directory, files: Sequence[str], first: int) -> None:
         """Add the rules of the `.gitignore` in a directory whose first name is that of `files[first]`."""

@@ -22,6 +22,7 @@ from fs_core.search.ignore import (
     VERSION_CONTROL_NAMES,
     IgnoreRules,
     Names,
+    ignored,
 )
 from fs_core.search.outcomes import SkipReason
 from fs_core.types import Level, Target
@@ -93,10 +94,10 @@ async def without_ignored(
     listed: Sequence[tuple[Directory, Level]], skipped: Counter[SkipReason]
 ) -> Sequence[tuple[Directory, Level]]:
     """Return listings without what the rules in force in each leave out and what belongs to version control."""
-    ignored = await _ignored(listed)
+    left_out = await _ignored(listed)
     return [
-        (directory, _kept(level, ignored.get(directory.prefix, _NOTHING), skipped))
-        if directory.prefix in ignored or _has_version_control(level)
+        (directory, _kept(level, left_out.get(directory.prefix, _NOTHING), skipped))
+        if directory.prefix in left_out or _has_version_control(level)
         else (directory, level)
         for directory, level in listed
     ]
@@ -104,28 +105,28 @@ async def without_ignored(
 
 async def _ignored(listed: Sequence[tuple[Directory, Level]]) -> Mapping[str, AbstractSet[str]]:
     """Return the names that rules leave out, with a `/` behind those of directories, by the prefix before them."""
-    ignored: dict[str, set[str]] = {}
-    together: dict[IgnoreRules, list[Names]] = {}
+    together: list[tuple[IgnoreRules, Names]] = []
     for directory, level in listed:
         if directory.rules.files:
             files = level.files
             if level.others:
                 files = [*files, *(entry.name for entry in level.others if entry.addressable)]
-            together.setdefault(directory.rules, []).append(Names(directory.prefix, files, level.directories))
-    for rules, names in together.items():
-        for path in await _ignored_paths(rules, names):
-            end = path.rfind("/", 0, len(path) - 1) + 1
-            ignored.setdefault(path[:end], set()).add(path[end:])
-    return ignored
+            together.append((directory.rules, Names(directory.prefix, files, level.directories)))
+    left_out: dict[str, set[str]] = {}
+    for path in await _ignored_paths(together):
+        end = path.rfind("/", 0, len(path) - 1) + 1
+        left_out.setdefault(path[:end], set()).add(path[end:])
+    return left_out
 
 
-async def _ignored_paths(rules: IgnoreRules, directories: Sequence[Names]) -> AbstractSet[str]:
+async def _ignored_paths(listed: Sequence[tuple[IgnoreRules, Names]]) -> AbstractSet[str]:
     """Return what rules leave out of several directories, without keeping the event loop from its work for long."""
-    names_chars = sum(
-        (len(one.files) + len(one.directories)) * (len(one.prefix) + NAME_CHARS_USUAL) for one in directories
+    work = sum(
+        rules.size_chars * (len(names.files) + len(names.directories)) * (len(names.prefix) + NAME_CHARS_USUAL)
+        for rules, names in listed
     )
-    if rules.size_chars * names_chars <= INLINE_WORK_MAX:
-        return rules.ignored(directories)
+    if work <= INLINE_WORK_MAX:
+        return ignored(listed)
     is_given_up = Event()
 
     def check() -> None:
@@ -133,7 +134,7 @@ async def _ignored_paths(rules: IgnoreRules, directories: Sequence[Names]) -> Ab
             raise _GivenUpError
 
     try:
-        return await to_thread.run_sync(partial(rules.ignored, directories, check=check), abandon_on_cancel=True)
+        return await to_thread.run_sync(partial(ignored, listed, check=check), abandon_on_cancel=True)
     finally:
         is_given_up.set()
 

@@ -9,7 +9,7 @@ import pytest
 from fs_core.errors import FsError, PermissionDenied
 from fs_core.protocol import FileSink
 from fs_core.search.bounds import SearchBounds
-from fs_core.search.ignore import IGNORE_FILE_BYTES_MAX, RULE_CHARS_MAX, IgnoreRules, Names
+from fs_core.search.ignore import IGNORE_FILE_BYTES_MAX, RULE_CHARS_MAX, IgnoreRules, Names, ignored
 from fs_core.search.outcomes import SkipReason
 from fs_core.search.walk import Walk
 from fs_core.testing.memory import MemoryBackend
@@ -232,20 +232,20 @@ async def test_names_with_line_ends_are_names_like_others() -> None:
     assert found == [".gitignore", "a\nb.log", "d\n/x.log", "d\n/y", "x\ny/z"]
 
 
-def ignored(data: bytes, *names: str) -> list[str]:
-    return sorted(IgnoreRules().with_file("", data).ignored([Names("", names, ())]))
+def left_out_by(data: bytes, *names: str) -> list[str]:
+    return sorted(ignored([(IgnoreRules().with_file("", data), Names("", names, ()))]))
 
 
 def test_lines_that_cannot_be_used_are_without_effect_and_the_others_count() -> None:
     lines = [b"\xff\xfe*", b"[z-a]*", b"a\\", b"\0", b"x" * 1_025, b"*" * 1_025, b"[[:nope:]y]", b"*.log"]
-    assert ignored(b"\n".join(lines), "x", "a.log", "x" * 1_025) == ["a.log"]
+    assert left_out_by(b"\n".join(lines), "x", "a.log", "x" * 1_025) == ["a.log"]
 
 
 def test_rules_beyond_the_bound_are_without_effect() -> None:
     many = b"".join(b"name-%d\n" % number for number in range(20_000))
     rules = IgnoreRules().with_file("", many)
     assert rules.size_chars <= RULE_CHARS_MAX
-    assert rules.ignored([Names("", ["name-0", "name-19999"], ())]) == {"name-0"}
+    assert ignored([(rules, Names("", ["name-0", "name-19999"], ()))]) == {"name-0"}
     assert rules.with_file("d/", b"x" * 900).size_chars <= RULE_CHARS_MAX
 
 
@@ -271,7 +271,7 @@ def test_many_files_in_force_do_not_add_up_without_end() -> None:
 def test_patterns_that_explode_elsewhere_take_little_time(data: bytes) -> None:
     names = ["abcd" * 40 + str(number) for number in range(20)]
     began = time.process_time()
-    ignored(data, *names)
+    left_out_by(data, *names)
     assert time.process_time() - began < 3.0
 
 
