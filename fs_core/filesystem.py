@@ -363,6 +363,8 @@ class BackedFileSystem:
         try:
             snapshot = await self._backend.read_whole(target, size_bytes_max=limit)
             self._last_seen.put(target.key, snapshot.version.digest)
+        except TooLarge as error:
+            raise TooLarge(error.reason, path=target.display_path, operation="edit") from error
         except NotFound as error:
             if seen is None:
                 raise await with_near_names(error, self._backend, target) from error

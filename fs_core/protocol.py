@@ -332,5 +332,5 @@ def level_of(entries: Sequence[Entry], *, is_complete: bool) -> Level:
 
 def too_large(target: Target, size_bytes: int, size_bytes_max: int) -> TooLarge:
     """Return the refusal to hold a file as a whole."""
-    reason = f"has {size_bytes} bytes; at most {size_bytes_max} are edited"
-    return TooLarge(reason, path=target.display_path, operation="edit")
+    reason = f"has {size_bytes} bytes; at most {size_bytes_max} are held at once"
+    return TooLarge(reason, path=target.display_path, operation="read")

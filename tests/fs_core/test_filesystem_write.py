@@ -128,7 +128,7 @@ async def test_more_than_the_store_takes_is_refused(seam: Seam) -> None:
     session = FileSession(BackedFileSystem(SmallBackend(seam.store)), policy=Unguarded())
     with pytest.raises(TooLarge, match="the new text has 12 bytes; at most 10 are written") as write:
         await session.write("a.txt", "é" * 6)
-    with pytest.raises(TooLarge, match="has 19 bytes; at most 10 are edited") as edit:
+    with pytest.raises(TooLarge, match="has 19 bytes; at most 10 are held at once") as edit:
         await session.edit("a.txt", Edit("ten", "10"))
     assert (write.value.operation, edit.value.operation) == ("write", "edit")
     assert seam.get("a.txt") == b"more than ten bytes"

@@ -15,7 +15,7 @@ from fs_core.errors import NotFound
 from fs_core.page import Window
 from fs_core.protocol import Guard
 from fs_core.testing.conformance import target_of
-from fs_core.types import Always, IfAbsent, IfVersion
+from fs_core.types import Always, IfAbsent, IfVersion, Level
 from tests.support.nth_await import Ending
 from tests.support.store_stage import FILE, OLD, PROMPT_S, Stage
 
@@ -68,6 +68,21 @@ async def _list(stage: Stage) -> object:
     return tuple(entry.name for entry in listing.entries)
 
 
+async def _list_many(stage: Stage) -> object:
+    directories = [await target_of(stage.backend, path) for path in (".", "d")]
+    levels = await stage.backend.list_many(directories, entries_max=10, with_sizes=True)
+    return [(level.files, level.directories) for level in levels if isinstance(level, Level)]
+
+
+async def _read_many(stage: Stage) -> object:
+    contents: list[bytes] = []
+    target = await target_of(stage.backend, FILE)
+    refusals = await stage.backend.read_many(
+        [target, target], lambda _, data: contents.append(data), size_bytes_max=1 << 20
+    )
+    return contents, refusals
+
+
 async def _session_read(stage: Stage) -> object:
     return (await stage.session().read(FILE, Window(lines_max=2))).page.total_lines
 
@@ -94,6 +109,8 @@ READING: Final[dict[str, tuple[_Operation, object]]] = {
     "read pinned": (_read_pinned, OLD[:8]),
     "scan": (_scan, OLD),
     "list": (_list, ("a.txt",)),
+    "list many": (_list_many, [([], ["d"]), (["a.txt"], [])]),
+    "read many": (_read_many, ([OLD, OLD], [None, None])),
     "session read": (_session_read, 3),
     "session read of a missing file": (_read_missing, ("a.txt",)),
     "probe": (_probe, Guard.NATIVE),

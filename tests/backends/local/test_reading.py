@@ -119,7 +119,7 @@ async def test_a_path_is_resolved_in_one_call_for_each_name(
 
 def test_a_file_that_is_too_large_is_not_read(root: Path, counting: CountingOs) -> None:
     (root / "a.txt").write_bytes(b"four")
-    with pytest.raises(TooLarge, match="has 4 bytes; at most 3 are edited"):
+    with pytest.raises(TooLarge, match="has 4 bytes; at most 3 are held at once"):
         run(root, lambda opened: read_whole(opened, TARGET, size_bytes_max=3, call=WorkerCall()))
     assert not {"pread", "preadv"} & {*counting.calls}
 
