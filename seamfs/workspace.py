@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,6 @@ class Workspace:
 
     Attributes:
         files: The seam, without any policy.
-        tools: read, write, edit, list_dir, glob and grep, or those of them that were chosen, and room for more.
         settings: What it was opened with.
         read_only: Whether the tools leave out those that change something.
     """
@@ -53,11 +53,20 @@ class Workspace:
         self.settings = settings
         self.read_only = not change_files(names)
         self.files = BackedFileSystem(backend)
-        self.tools = ToolRuntime()
+        self._tool_names = names
         self._observations = MemoryObservations() if observations is None else observations
         self._call_ids = count(1)
-        for tool in make_file_tools(names, settings):
-            self.tools.register(tool)
+
+    @cached_property
+    def tools(self) -> ToolRuntime:
+        """Return read, write, edit, list_dir, glob and grep, or those of them that were chosen, and room for more.
+
+        They are made when they are first asked for: 30 ms that a program which reads and writes by itself does without.
+        """
+        tools = ToolRuntime()
+        for tool in make_file_tools(self._tool_names, self.settings):
+            tools.register(tool)
+        return tools
 
     @property
     def root(self) -> Root:

@@ -4,20 +4,26 @@ s3fs owns credentials, configuration and session. Every request goes through its
 own calls drop conditions above one part, tear reads in chunks and answer from caches.
 """
 
+import copy
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
+from functools import cache, lru_cache
 from io import BytesIO
+from pathlib import Path
+from ssl import SSLContext
 from typing import Any, Final, Protocol, cast
 from xml.etree.ElementTree import Element
 
 import aiohttp
 import s3fs
+from aiobotocore.hooks import AioHierarchicalEmitter
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.parsers import AioResponseParserFactory, AioRestXMLParser
 from aiobotocore.session import AioSession
+from botocore.httpsession import get_cert_path  # pyright: ignore[reportUnknownVariableType] - untyped
 from botocore.loaders import Loader
 from botocore.utils import parse_timestamp  # pyright: ignore[reportUnknownVariableType] - untyped
 
@@ -115,6 +121,8 @@ class _SessionSource(Protocol):
 
     async def _get_session(self, proxy_url: str | None) -> aiohttp.ClientSession: ...
 
+    def _build_ssl_contexts(self, proxy_url: str | None) -> tuple[SSLContext, SSLContext | None]: ...
+
 
 class _SingleSendSession(AIOHTTPSession):
     """An HTTP session that sends a request once, to the store alone, and takes no endless listings.
@@ -131,6 +139,22 @@ class _SingleSendSession(AIOHTTPSession):
         session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         session._response_class = _BoundedAnswer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         return cast("aiohttp.ClientSession", _NoRedirects(session))
+
+    def _build_ssl_contexts(self, proxy_url: str | None) -> tuple[SSLContext, SSLContext | None]:
+        """Return the context for a store, and the one for a proxy; in a thread."""
+        if proxy_url is None:
+            bundle = cast("Callable[[object], str]", get_cert_path)(self._verify)
+            changed = Path(bundle).stat()
+            return _trusting(bundle, changed.st_mtime_ns, changed.st_size), None
+        base = cast("_SessionSource", super())
+        return base._build_ssl_contexts(proxy_url)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+
+@lru_cache(maxsize=4)
+def _trusting(bundle: str, _changed_at_ns: int, _size_bytes: int) -> SSLContext:
+    """Return a context that trusts the authorities of a file, which takes 30 ms to read; `http:` needs one too."""
+    session = cast("_SessionSource", AIOHTTPSession(verify=cast("bool", bundle)))
+    return session._build_ssl_contexts(None)[0]  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 class _NoRedirects:
@@ -186,6 +210,14 @@ class Parsers(AioResponseParserFactory):
         return cast("_ParserFactory", super()).create_parser(protocol_name)
 
 
+@cache
+def _reactions() -> AioHierarchicalEmitter:
+    """Return what every session reacts to. To register it anew takes half of the time that making a client does."""
+    reactions = AioHierarchicalEmitter()
+    cast("Callable[..., object]", AioSession)(event_hooks=reactions)
+    return reactions
+
+
 async def raw_client(options: S3Options) -> RawClient:
     """Return a client for `options`; the store is not asked yet. What the libraries raise passes."""
     files = cast("Callable[..., _FileSystem]", s3fs.S3FileSystem)(**_session_parameters(options))
@@ -201,7 +233,9 @@ def _session_parameters(options: S3Options) -> dict[str, object]:
         "token": options.session_token.get_secret_value() if options.session_token else None,
         "client_kwargs": {"region_name": options.region} if options.region else None,
     }
-    session = cast("Callable[..., _Session]", AioSession)(profile=options.profile)
+    session = cast("Callable[..., _Session]", AioSession)(
+        profile=options.profile, event_hooks=copy.copy(_reactions()), include_builtin_handlers=False
+    )
     session.register_component("data_loader", _LOADER)
     parsers = cast("Callable[[], _ParserFactory]", Parsers)()
     parsers.set_parser_defaults(timestamp_parser=moment)
