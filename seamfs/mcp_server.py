@@ -16,27 +16,16 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from fs_core.search.bounds import Looked
 from progressive import Surface
 from seamfs.mcp_agents import NAME_HEADER, Agents, Context, is_sessionless, requested_name
+from seamfs.mcp_answers import answer_to, send_value
 from seamfs.version import VERSION
 from seamfs.workspace import Workspace
 from tool_fs.search.watching import watched
-from tool_runtime import (
-    ContentBlock,
-    JsonObject,
-    Observation,
-    TextBlock,
-    ToolCall,
-    ToolFailure,
-    ToolResult,
-    ToolSchema,
-    ToolSuccess,
-)
+from tool_runtime import JsonObject, Observation, ToolCall, ToolFailure, ToolResult, ToolSchema
 
-__all__ = ["ERROR_KEY", "PROGRESS_PERIOD_S", "VALUE_KEY", "build_server", "instructions"]
+__all__ = ["PROGRESS_PERIOD_S", "build_server", "instructions"]
 
 logger = logging.getLogger(__name__)
 
-VALUE_KEY: Final = "seamfs/value"
-ERROR_KEY: Final = "seamfs/error"
 ALWAYS_LOAD: Final = {"anthropic/alwaysLoad": True}
 """Keeps a client with a tool search of its own from hiding the tools that everything else is done with."""
 
@@ -88,7 +77,7 @@ def build_server(
         return types.ListToolsResult(tools=[_tool(schema, structured=structured) for schema in declared])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
-        return _call_result(await _run(ctx, params), structured=structured)
+        return answer_to(await _run(ctx, params), structured=structured)
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         # A parameter is wanted in a header too of a client that was told so, which is of the tools in the list.
@@ -125,7 +114,7 @@ def build_server(
     # Not by way of the constructor, which wants a model: the library checks what it sends once more anyway.
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("server/discover", types.RequestParams, discover)
-    server.middleware.append(require_session)
+    server.middleware += (require_session, send_value)
     return server
 
 
@@ -234,32 +223,6 @@ def _tool(schema: ToolSchema, *, structured: bool) -> types.Tool:
         ),
         _meta=dict(ALWAYS_LOAD),
     )
-
-
-def _content_block(block: ContentBlock) -> JsonObject:
-    if isinstance(block, TextBlock):
-        return {"type": "text", "text": block.text}
-    return {"type": block.kind, "data": block.data, "mimeType": block.mime_type}
-
-
-def _call_result(result: ToolResult, *, structured: bool) -> JsonObject:
-    """Return the text that the model is shown, with the value beside it where only the host looks.
-
-    It is the JSON of a `CallToolResult`; made of the library's models it would be copied once more.
-    """
-    sent: JsonObject = {
-        # Wanted by the newest revision of the protocol, and left out by the library for those before it.
-        "resultType": "complete",
-        "content": [_content_block(block) for block in result.content],
-    }
-    match result:
-        case ToolSuccess(value):
-            if structured and isinstance(value, dict):
-                sent["structuredContent"] = value
-            return {**sent, "isError": False, "_meta": {VALUE_KEY: value}}
-        case ToolFailure(code, message, retryable):
-            fault: JsonObject = {"code": code, "message": message, "retryable": retryable}
-            return {**sent, "isError": True, "_meta": {ERROR_KEY: fault}}
 
 
 def _needs_session(requested: str) -> MCPError:
