@@ -5,14 +5,18 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import paramiko
 
 from backends.sftp import _wire as wire
 from backends.sftp._connection import Connection, ConnectionLost, ServerSilent
 from backends.sftp._content import Content
+from backends.sftp._inbox import Inbox
 from backends.sftp._versions import ServerClock
+
+if TYPE_CHECKING:
+    from paramiko.buffered_pipe import BufferedPipe
 
 __all__ = ["LIST_RATE_MIN_NAMES_PER_S", "WINDOW_REQUESTS_MAX", "SftpClient"]
 
@@ -67,6 +71,7 @@ class SftpClient:
                 timeout=self.request_timeout_s,
             )
             channel.settimeout(self.request_timeout_s)
+            channel.in_buffer = cast("BufferedPipe[bytes]", Inbox())  # nothing has come before SFTP is asked for
             self._start_subsystem(channel)
         except ConnectionLost:
             raise
@@ -276,21 +281,16 @@ class SftpClient:
         return packet[0], memoryview(packet)[1:]
 
     def _receive(self, size: int, deadline_s: float) -> bytes:
-        pieces: list[bytes] = []
-        missing = size
-        while missing:
-            try:
-                self._channel.settimeout(max(deadline_s - time.monotonic(), 0.001))
-                piece = self._channel.recv(missing)
-            except TimeoutError as error:
-                raise self._silent() from error
-            except (OSError, EOFError, paramiko.SSHException) as error:
-                raise self._broken(f"the connection was lost: {wire.shown_text(str(error))}") from error
-            if not piece:
-                raise self._broken("the server closed the connection")
-            pieces.append(piece)
-            missing -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        try:
+            self._channel.settimeout(max(deadline_s - time.monotonic(), 0.001))
+            data = self._channel.recv(size)
+        except TimeoutError as error:
+            raise self._silent() from error
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise self._broken(f"the connection was lost: {wire.shown_text(str(error))}") from error
+        if len(data) < size:
+            raise self._broken("the server closed the connection")
+        return data
 
     def _transmit(self, data: bytes) -> None:
         try:

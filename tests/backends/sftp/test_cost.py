@@ -1,5 +1,6 @@
 """What reads and writes of large files cost: flights of requests, and full packets."""
 
+import paramiko
 import pytest
 
 from backends.sftp import _wire as wire
@@ -58,6 +59,28 @@ async def test_a_whole_read_opens_nothing_that_is_too_large(sftp_harness: SftpHa
     await backend.aclose()
     assert _kinds(refused) == [[Kind.REALPATH, Kind.LSTAT]]
     assert (whole.data == _DATA, whole.version.digest, cost) == (True, content_digest(_DATA), 3)
+
+
+async def test_an_answer_is_waited_for_twice_in_however_many_packets_it_comes(
+    sftp_harness: SftpHarness, round_trips: RoundTrips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sftp_harness.put("a", _DATA)
+    backend = await sftp_harness.open_sftp()
+    target = await target_of(backend, "a")
+    waits: list[int] = []
+    recv = paramiko.Channel.recv
+
+    def counted(channel: paramiko.Channel, nbytes: int) -> bytes:
+        waits.append(nbytes)
+        return recv(channel, nbytes)
+
+    monkeypatch.setattr(paramiko.Channel, "recv", counted)
+    round_trips.take()
+    whole = await backend.read_whole(target, size_bytes_max=len(_DATA))
+    answers = sum(len(flight) for flight in round_trips.take_flights())
+    await backend.aclose()
+    assert whole.data == _DATA
+    assert len(waits) == 2 * answers
 
 
 async def test_a_patch_sends_full_packets(sftp_harness: SftpHarness, round_trips: RoundTrips) -> None:
