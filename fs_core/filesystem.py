@@ -43,7 +43,7 @@ from fs_core.paths import Root, parse_path
 from fs_core.policy import Absent, ObservationPolicy, Present
 from fs_core.protocol import Backend, Capabilities
 from fs_core.reading import ATTEMPTS_MAX, PageSource
-from fs_core.text import NotTextFinding, find_not_text, has_lone_surrogate
+from fs_core.text import NotTextFinding, find_not_text
 from fs_core.types import (
     Always,
     FileInfo,
@@ -242,10 +242,14 @@ class BackedFileSystem:
 
     def _encode(self, text: str, target: Target, operation: Operation) -> bytes:
         """Return the bytes of a text that may be stored."""
-        if "\0" in text or has_lone_surrogate(text):
-            what = "a NUL character" if "\0" in text else "a lone surrogate"
-            raise NotText(f"the new text holds {what}", path=target.display_path, operation=operation)
-        data = text.encode()
+        if "\0" in text:
+            raise NotText("the new text holds a NUL character", path=target.display_path, operation=operation)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            raise NotText(
+                "the new text holds a lone surrogate", path=target.display_path, operation=operation
+            ) from error
         self._refuse_too_large(data, target, operation, what="the new text")
         return data
 

@@ -110,6 +110,20 @@ async def test_the_content_of_a_large_file_decides_whether_it_changed(
         assert seam.get("a.txt") == b"new\n"
 
 
+async def test_a_text_is_encoded_once(seam: Seam) -> None:
+    encodings: list[str] = []
+
+    class Text(str):
+        __slots__ = ()
+
+        def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+            encodings.append(encoding)
+            return super().encode(encoding, errors)
+
+    await seam.session().write("a", Text("abc"))
+    assert (seam.get("a"), encodings) == (b"abc", ["utf-8"])
+
+
 @pytest.mark.parametrize(("text", "what"), [("a\0b", "a NUL character"), ("a\ud800", "a lone surrogate")])
 async def test_text_that_cannot_be_stored_is_refused_before_anything_is_looked_at(
     seam: Seam, text: str, what: str
