@@ -1,6 +1,7 @@
 """Whole objects: fed to a sink in parts, or read with one request."""
 
 import asyncio
+import math
 import random
 
 import anyio
@@ -9,7 +10,8 @@ import pytest
 
 from backends.s3 import S3Backend
 from fs_core.digest import content_digest
-from fs_core.errors import NotFound, NotRegularFile, StaleVersion, TooLarge
+from fs_core.errors import NotFound, NotRegularFile, StaleVersion, TooLarge, Unavailable
+from fs_core.types import Target
 from tests.support.s3_proxy import Answer, Cut, Drop, FaultProxy, Hold
 from tests.support.s3_servers import S3Harness, S3Server, target_of
 
@@ -28,9 +30,18 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Scans ask for this many bytes at a time, so that a few hundred KiB are many parts."""
+    """Scans ask for this many bytes at a time, so that a few hundred KiB are many parts; no store is fast."""
     monkeypatch.setattr("backends.s3._scan.PART_BYTES", 1 << 16)
+    monkeypatch.setattr("backends.s3._scan._FAST_WITHIN_S", 0.0)
     return 1 << 16
+
+
+@pytest.fixture
+def streamed(small_parts: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """As `small_parts`, but every store is fast: what is behind the first part is streamed, four parts a request."""
+    monkeypatch.setattr("backends.s3._scan._FAST_WITHIN_S", math.inf)
+    monkeypatch.setattr("backends.s3._scan._STREAM_BYTES", 4 * small_parts)
+    return small_parts
 
 
 async def test_scan_costs_one_get_per_part_of_one_version(
@@ -46,6 +57,65 @@ async def test_scan_costs_one_get_per_part_of_one_version(
     assert scanned.version.digest == content_digest(data)
     await proxied.scan(await target_of(proxied, "small"), lambda piece: pieces.append(bytes(piece)))
     assert proxy.counts() == {"GET": 1}
+
+
+async def test_what_is_behind_the_first_part_of_a_fast_store_is_streamed(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+) -> None:
+    data = random.Random(10).randbytes(6 * streamed)
+    harness.put("f", data)
+    content = bytearray()
+    scanned = await proxied.scan(await target_of(proxied, "f"), content.extend)
+    assert proxy.ranges() == ["bytes=0-65535", "bytes=65536-327679", "bytes=327680-589823"]
+    assert proxy.headers["GET"]["if-match"] == f'"{scanned.version.token}"'
+    assert (content, scanned.version.digest) == (data, content_digest(data))
+
+
+def passing() -> Hold:
+    """Return what meets a request and lets it pass."""
+    hold = Hold()
+    hold.release.set()
+    return hold
+
+
+async def test_broken_stream_goes_on_where_it_ended(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+) -> None:
+    data = random.Random(11).randbytes(3 * streamed)
+    harness.put("f", data)
+    proxy.inject("GET", passing(), Cut(after_bytes=streamed), Answer(503, "SlowDown"))
+    content = bytearray()
+    await proxied.scan(await target_of(proxied, "f"), content.extend)
+    assert content == data
+    assert proxy.ranges()[2:] == ["bytes=131072-327679"] * 2
+
+
+async def test_change_before_the_stream_is_stale(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+) -> None:
+    harness.put("f", bytes(2 * streamed))
+    fed: list[int] = []
+
+    def change_at_the_end_of_the_first_part(piece: bytes | bytearray) -> None:
+        fed.append(len(piece))
+        if sum(fed) == streamed:
+            harness.put("f", bytes(2 * streamed + 1))
+
+    with pytest.raises(StaleVersion):
+        await proxied.scan(await target_of(proxied, "f"), change_at_the_end_of_the_first_part)
+    assert sum(fed) == streamed
+    assert proxy.counts()["GET"] == 2
+
+
+async def test_stream_that_does_not_come_is_given_up(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+) -> None:
+    harness.put("f", bytes(3 * streamed))
+    target = await target_of(proxied, "f")
+    proxy.inject("GET", passing(), Hold())
+    with pytest.raises(Unavailable, match="did not answer in time"):
+        await proxied.scan(target, lambda _: None)
+    assert proxy.counts() == {"GET": 2}
 
 
 async def test_pieces_of_a_scan_are_small(backend: S3Backend, harness: S3Harness) -> None:
@@ -122,6 +192,29 @@ class SinkIsFull(Exception):
     pass
 
 
+async def test_error_of_the_sink_ends_a_stream_as_it_is_and_is_no_broken_connection(
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+) -> None:
+    harness.put("f", bytes(3 * streamed))
+    target = await target_of(proxied, "f")
+    fed: list[int] = []
+
+    def full_behind_the_first_part(piece: bytes | bytearray) -> None:
+        if sum(fed) == streamed:
+            raise full from reason
+        fed.append(len(piece))
+
+    full, reason = ConnectionResetError("of the sink"), SinkIsFull()
+    before = len(asyncio.all_tasks())
+    with pytest.raises(ConnectionResetError) as raised:
+        await proxied.scan(target, full_behind_the_first_part)
+    assert raised.value is full
+    assert full.__cause__ is reason
+    assert len(asyncio.all_tasks()) == before
+    assert proxy.counts() == {"GET": 2}
+    assert (await proxied.scan(target, bytearray().extend)).size_bytes == 3 * streamed
+
+
 async def test_error_of_the_sink_ends_a_scan_as_it_is(proxied: S3Backend, harness: S3Harness, small_parts: int) -> None:
     harness.put("f", bytes(6 * small_parts))
     target = await target_of(proxied, "f")
@@ -151,6 +244,35 @@ async def test_cancelled_scan_leaves_neither_task_nor_connection(
             group.cancel_scope.cancel()
     assert len(asyncio.all_tasks()) == before
     assert (await proxied.scan(target, bytearray().extend)).size_bytes == 6 * small_parts
+
+
+async def scan_and_cancel(backend: S3Backend, target: Target, *, after_bytes: int) -> None:
+    """Scan until so many bytes have been fed; the scope ends the scan where it waits next."""
+    fed_bytes = 0
+
+    def feed(piece: bytes | bytearray) -> None:
+        nonlocal fed_bytes
+        fed_bytes += len(piece)
+        if fed_bytes >= after_bytes:
+            scope.cancel()
+
+    with anyio.CancelScope() as scope:
+        await backend.scan(target, feed)
+
+
+async def test_cancelled_stream_leaves_neither_task_nor_connection(harness: S3Harness, streamed: int) -> None:
+    backend = await harness.open_with(concurrency_max=1)
+    harness.put("f", bytes(6 * streamed))
+    target = await target_of(backend, "f")
+    before = len(asyncio.all_tasks())
+    try:
+        for _ in range(3):  # more than there are connections
+            await scan_and_cancel(backend, target, after_bytes=2 * streamed)
+        assert len(asyncio.all_tasks()) == before
+        with anyio.fail_after(20):
+            assert (await backend.scan(target, lambda _: None)).size_bytes == 6 * streamed
+    finally:
+        await backend.aclose()
 
 
 async def test_more_scans_than_slots_and_connections_all_end(harness: S3Harness, small_parts: int) -> None:
