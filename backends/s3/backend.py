@@ -137,8 +137,8 @@ class S3Backend(Backend):
     async def scan(self, target: Target, sink: Sink) -> Scanned:
         """Feed the file to `sink` on the event loop, in pieces of at most 256 KiB; see the base class.
 
-        One GET for the first 8 MiB. Of a store that is fast and near, one for each 128 MiB of the rest; else one for each
-        8 MiB, of which a few are under way at once. An empty file costs one HEAD more.
+        One GET for the first 8 MiB. From a store that is fast and near one for each 128 MiB of the rest, else one for
+        each 8 MiB, of which a few are under way at once. An empty file costs one HEAD more.
         """
         with self._mapped(target, "read"):
             async with self._slots:
