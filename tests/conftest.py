@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
+    "tests.support.collecting",
     "tests.support.grouping",
     "tests.support.npm_servers",
     "tests.support.s3_servers",

@@ -1,9 +1,12 @@
 """Tests of one server run in one worker, so that not every worker starts every server.
 
+The same holds for what a module makes once for all its tests.
+
 xdist's own `--dist loadgroup` reads groups from the ids of tests, and names them in an attribute that pytest has
 renamed since (xdist 3.8, pytest 9.2): without this module it has no effect.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import pytest
@@ -16,7 +19,7 @@ _SERVERS: Final = ("seaweedfs", "sshd", "npm")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add to the id of each test which group it belongs to: what its marks say, or else the server it uses."""
+    """Add to the id of each test which group it belongs to: of its marks, its server, or what its module shares."""
     if not config.getoption("loadgroup", default=False):
         return
     for item in items:
@@ -34,4 +37,14 @@ def _group(item: pytest.Item) -> str | None:
     callspec = getattr(item, "callspec", None)
     if callspec is not None:
         names.update(value for value in callspec.params.values() if isinstance(value, str))
-    return next((server for server in _SERVERS if any(name.startswith(server) for name in names)), None)
+    server = next((server for server in _SERVERS if any(name.startswith(server) for name in names)), None)
+    return server or _module_that_shares(item)
+
+
+def _module_that_shares(item: pytest.Item) -> str | None:
+    """Return the module of a test that uses what the module makes once for all its tests."""
+    module = item.nodeid.partition("::")[0]
+    info = getattr(item, "_fixtureinfo", None)
+    used = {} if info is None else cast("dict[str, Sequence[pytest.FixtureDef[object]]]", info.name2fixturedefs)
+    closest = [definitions[-1] for definitions in used.values() if definitions]
+    return module if any((each.scope, each.baseid) == ("module", module) for each in closest) else None
