@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
 
+from backends.local_options import LocalOptions
+
 __all__ = ["BackendOptions", "FsspecOptions", "LocalOptions", "S3Options", "SftpOptions"]
 
 _MIB = 1024 * 1024
@@ -21,16 +23,6 @@ class _Options(BaseModel):
 
     concurrency_max: PositiveInt = Field(default=8, description="operations in flight; further ones wait")
     write_size_bytes_max: PositiveInt = Field(default=512 * _MIB, description="largest file that is written")
-
-
-class LocalOptions(_Options):
-    """Local disk."""
-
-    fsync: bool = Field(default=True, description="flush file and directory before a write is reported")
-    lock_timeout_s: PositiveFloat = Field(default=30.0, description="wait for another process's write of the same file")
-    lock_directory: Path | None = Field(
-        default=None, description="shared by all processes that write one tree; /tmp/seamfs-UID by default"
-    )
 
 
 class S3Options(_Options):

@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from backends._urls import RootUrl, local_path, parse_root_url
-from backends.options import BackendOptions
 from fs_core.errors import Unsupported
 from fs_core.protocol import Backend
 
 if TYPE_CHECKING:
+    from backends.local_options import LocalOptions
+    from backends.options import BackendOptions
     from fs_core.testing.memory import MemoryStore
 
-__all__ = ["open_backend"]
+__all__ = ["open_backend", "open_local_disk"]
 
 _OWN: Final = ("file", "memory", "s3", "sftp")
 _SAME: Final = {"asynclocal": "file", "local": "file", "s3a": "s3", "ssh": "sftp"}
@@ -24,7 +25,7 @@ _memory_stores: "dict[str, MemoryStore]" = {}
 """Named stores of this process, for as long as it lives."""
 
 
-async def open_backend(url: str, options: BackendOptions) -> Backend:
+async def open_backend(url: str, options: "BackendOptions") -> Backend:
     """Open the store that `url` names; the caller closes it.
 
     A plain path, `file://`, `s3://bucket/prefix`, `sftp://host/directory` and `memory://NAME` (one store per name and
@@ -36,12 +37,10 @@ async def open_backend(url: str, options: BackendOptions) -> Backend:
         InvalidPath: blank, NUL, or a `file:` URL that names no path of this machine.
         NotFound, NotDirectory, PermissionDenied, Unavailable, IoFault: as the store answers.
     """
+    if (local := await open_local_disk(url, options.local)) is not None:
+        return local
     root = parse_root_url(url)
     match root.scheme:
-        case "" | "file":
-            from backends.local import open_local
-
-            return await open_local(local_path(root), options.local)
         case "memory":
             from fs_core.testing.memory import MemoryBackend, MemoryStore
 
@@ -55,13 +54,23 @@ async def open_backend(url: str, options: BackendOptions) -> Backend:
             return await _open_other(root, options)
 
 
-async def _open_s3(root: RootUrl, options: BackendOptions) -> Backend:
+async def open_local_disk(url: str, options: "LocalOptions") -> Backend | None:
+    """Open the directory of this machine that `url` names, as `open_backend` does; None if it names another store."""
+    root = parse_root_url(url)
+    if root.scheme not in {"", "file"}:
+        return None
+    from backends.local import open_local
+
+    return await open_local(local_path(root), options)
+
+
+async def _open_s3(root: RootUrl, options: "BackendOptions") -> Backend:
     from backends.s3 import open_s3
 
     return await open_s3(root.text, options.s3)
 
 
-async def _open_sftp(root: RootUrl, options: BackendOptions) -> Backend:
+async def _open_sftp(root: RootUrl, options: "BackendOptions") -> Backend:
     from backends.sftp import open_sftp
 
     return await open_sftp(root.text, options.sftp)
@@ -79,7 +88,7 @@ async def _with_extra(root: RootUrl, opening: Callable[[], Awaitable[Backend]]) 
         raise Unsupported(reason, path=root.public, operation="open") from error
 
 
-async def _open_other(root: RootUrl, options: BackendOptions) -> Backend:
+async def _open_other(root: RootUrl, options: "BackendOptions") -> Backend:
     """Open what fsspec knows, read only."""
     from backends.generic import install_hint, known_protocols, open_generic
 

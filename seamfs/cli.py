@@ -313,6 +313,8 @@ def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool
     gc.disable()
     atexit.register(gc.freeze)
     try:
+        if tool == "read" and _was_read_plainly(options):
+            return SUCCESS
         from seamfs.one_shot import run_tool
 
         code = run_tool(
@@ -329,6 +331,14 @@ def _one_shot(options: argparse.Namespace, arguments: dict[str, str | int | bool
     if code is None:
         return SUCCESS
     return USAGE if code == "INVALID_ARGS" else REFUSED
+
+
+def _was_read_plainly(options: argparse.Namespace) -> bool:
+    if any(option is not None for option in (options.config, options.state, options.session)):
+        return False
+    from seamfs.plain_read import print_page
+
+    return print_page(options.root, options.path, offset=options.offset, limit=options.limit, as_json=options.json)
 
 
 def _run_search(options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
 
@@ -23,12 +23,15 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from backends.options import BackendOptions, FsspecOptions, LocalOptions, S3Options, SftpOptions
+from backends.local_options import LocalOptions
+from backends.options import BackendOptions, FsspecOptions, S3Options, SftpOptions
+from fs_core.checked import CheckedOptions
 from progressive.code.options import CodeOptions
 from progressive.gateway.options import GatewayOptions
 from progressive.options import DisclosureOptions
 from progressive.protocol import Mode
 from seamfs.mount_settings import MountSettings
+from seamfs.setting_sources import CONFIG_FILE, ENV_PREFIX, set_variables
 from tool_fs.limits import ReadLimits
 from tool_fs.search.limits import SearchLimits
 
@@ -48,16 +51,11 @@ __all__ = [
     "session_name",
 ]
 
-ENV_PREFIX: Final = "SEAMFS_"
 NESTED: Final = "__"
-CONFIG_FILE: Final = Path("seamfs.toml")
 
 MOUNTS: Final = "mounts"
 _FLAGS: Final = {"enabled": "progressive", "eager_tools": "eager", MOUNTS: "mount"}
 """Settings whose flag is not called as they are."""
-
-NOT_SETTINGS: Final = frozenset({"SEAMFS_REQUIRE_REAL"})
-"""Variables with our prefix that are read by the test suite and mean nothing here."""
 
 PolicyName = Literal["read-before-write", "none"]
 ToolName = Literal["read", "write", "edit", "list_dir", "glob", "grep"]
@@ -239,8 +237,9 @@ def mounting_file() -> Path | None:
 
 
 def _environment(ignored: frozenset[str]) -> _Source:
-    for name in os.environ:
-        if name.startswith(ENV_PREFIX) and name not in ignored | NOT_SETTINGS:
+    variables = set_variables()
+    for name in variables:
+        if name.startswith(ENV_PREFIX) and name not in ignored:
             section = name.removeprefix(ENV_PREFIX).lower().split(NESTED)[0]
             if section not in Settings.model_fields:
                 raise BadSettingError(f"{name}: unknown setting; known here: {_known_at(())}")
@@ -249,9 +248,9 @@ def _environment(ignored: frozenset[str]) -> _Source:
                 raise BadSettingError(
                     f"{name}: mounts belong into a file, or as one JSON object into {ENV_PREFIX}MOUNTS"
                 )
-            if name.upper() != ENV_PREFIX + section.upper() and not _models(Settings.model_fields[section].annotation):
+            if name.upper() != ENV_PREFIX + section.upper() and not _tables(Settings.model_fields[section].annotation):
                 raise BadSettingError(f"{name}: unknown setting; {ENV_PREFIX}{section.upper()} holds one value")
-    if not any(name.upper().startswith(ENV_PREFIX) for name in os.environ.keys() - NOT_SETTINGS):
+    if not variables:
         return _Source("environment", {})
     # It takes a quarter of the time of a whole `seamfs read`, and few processes have such variables.
     from pydantic_settings import EnvSettingsSource, SettingsError
@@ -321,20 +320,27 @@ def _explain(error: ValidationError, sources: tuple[_Source, ...]) -> str:
 
 
 def _what(detail: ErrorDetails, path: tuple[str, ...]) -> str:
-    if detail["type"] == "extra_forbidden":
+    if detail["type"] in {"extra_forbidden", "unexpected_keyword_argument"}:
         return f"unknown setting; known here: {_known_at(path[:-1])}"
     return detail["msg"].removeprefix("Value error, ")
 
 
 def _known_at(path: tuple[str, ...]) -> str:
-    model: type[BaseModel] = Settings
+    known = _settings_of(Settings)
     for part in path:
         # Between a table of tables and its settings there is a name that is no field.
-        if part in model.model_fields:
-            model = _models(model.model_fields[part].annotation)[0]
-    return ", ".join(model.model_fields)
+        if part in known:
+            known = _settings_of(_tables(known[part])[0])
+    return ", ".join(known)
 
 
-def _models(annotation: object) -> list[type[BaseModel]]:
+def _settings_of(table: type[BaseModel | CheckedOptions]) -> dict[str, object]:
+    """Return the types of the settings in a table."""
+    if issubclass(table, BaseModel):
+        return {name: item.annotation for name, item in table.model_fields.items()}
+    return {item.name: item.type for item in fields(table)}
+
+
+def _tables(annotation: object) -> list[type[BaseModel | CheckedOptions]]:
     candidates = (annotation, *get_args(annotation))
-    return [item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel)]
+    return [item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel | CheckedOptions)]

@@ -1,6 +1,5 @@
 """`seamfs read`, `write` and `edit`: one call of a tool, for people and scripts."""
 
-import json
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +11,7 @@ from pydantic import JsonValue
 
 from fs_core.errors import FsError, NotText, TooLarge
 from seamfs.config import Settings, load_settings, refuse_unused_state
-from seamfs.terminal import write_text
+from seamfs.terminal import write_json, write_text
 from seamfs.workspace import open_workspace
 from tool_runtime import ToolFailure, ToolResult
 
@@ -64,7 +63,7 @@ def print_json(result: ToolResult) -> None:
         value: JsonValue = {"code": result.code, "message": result.message, "retryable": result.retryable}
     else:
         value = result.value
-    write_text(json.dumps(value, ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+    write_json(value, sys.stdout)
 
 
 def print_refusal(failure: ToolFailure) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
-__all__ = ["Display", "StatusLine", "write_text"]
+__all__ = ["Display", "StatusLine", "write_json", "write_text"]
 
 # Control characters but for tab and newline, and the invisible ones that reorder text.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -65,6 +65,14 @@ class StatusLine:
         """Take the line away."""
         if self._is_shown:
             _write(_ERASE, self._stream)
+
+
+def write_json(value: object, stream: TextIO) -> None:
+    """Write one JSON value as a line; ASCII on a terminal, UTF-8 into anything else."""
+    # Most commands print text.
+    import json
+
+    write_text(json.dumps(value, ensure_ascii=stream.isatty()) + "\n", stream)
 
 
 def write_text(text: str, stream: TextIO) -> None:

@@ -1,7 +1,6 @@
 """`seamfs tools`: the catalog that a model searches, for a person."""
 
 import io
-import json
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from progressive.texts import one_line
 from seamfs.config import BadSettingError, Settings, load_settings, mounting_file
 from seamfs.disclosed import Disclosed, disclosed, mount_failure
 from seamfs.file_tools import file_tool_names, make_file_tools
-from seamfs.terminal import Display, write_text
+from seamfs.terminal import Display, write_json, write_text
 from tool_runtime import Tool, ToolCall, ToolFailure, ToolRuntime
 
 __all__ = ["show_tools"]
@@ -80,7 +79,7 @@ def show_tools(
     listing = anyio.run(partial(_listing, settings, query=query, read_only=read_only))
     if as_json:
         value = {"query": query, **asdict(listing)}
-        write_text(json.dumps(value, ensure_ascii=sys.stdout.isatty()) + "\n", sys.stdout)
+        write_json(value, sys.stdout)
     else:
         _print_table(listing, settings)
     failures = [failure for status in listing.mounts if (failure := mount_failure(status, settings))]

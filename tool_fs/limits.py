@@ -1,15 +1,16 @@
 """Bounds of one page, configurable."""
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from dataclasses import dataclass, field
+
+from fs_core.checked import CheckedOptions
 
 __all__ = ["ReadLimits"]
 
 
-class ReadLimits(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class ReadLimits(CheckedOptions):
     """How much `read` shows at once."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    max_lines: PositiveInt = Field(default=2_000, description="lines of a page, and the largest limit")
-    max_line_chars: PositiveInt = Field(default=2_000, description="characters shown of one line")
-    max_page_bytes: PositiveInt = Field(default=51_200, description="bytes of text of a page")
+    max_lines: int = field(default=2_000, metadata={"gt": 0, "description": "lines of a page, and the largest limit"})
+    max_line_chars: int = field(default=2_000, metadata={"gt": 0, "description": "characters shown of one line"})
+    max_page_bytes: int = field(default=51_200, metadata={"gt": 0, "description": "bytes of text of a page"})

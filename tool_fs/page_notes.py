@@ -1,13 +1,17 @@
 """What a reader of a page cannot see in its text: said beside it, so that the text itself stays raw."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fs_core.page import Page
-from tool_fs.values import NoteValue
+
+if TYPE_CHECKING:
+    from tool_fs.values import NoteValue
 
 __all__ = ["page_notes", "unseen_notes"]
 
@@ -42,10 +46,10 @@ def unseen_notes(lines: Iterable[tuple[PlaceT, str]], named: Callable[[PlaceT], 
     suspects = [(place, text) for place, text in lines if not text.isprintable()]
     found = [(place, names) for place, text in suspects if (names := _unseen_in(text))]
     for place, names in found[:_LINES_NAMED_MAX]:
-        yield NoteValue(kind="unseen_characters", text=f"{named(place)} holds {', '.join(names)}")
+        yield {"kind": "unseen_characters", "text": f"{named(place)} holds {', '.join(names)}"}
     if len(found) > _LINES_NAMED_MAX:
         text = f"{len(found) - _LINES_NAMED_MAX} more lines hold control or invisible characters"
-        yield NoteValue(kind="unseen_characters", text=text)
+        yield {"kind": "unseen_characters", "text": text}
 
 
 def _cut_lines(page: Page) -> Iterator[NoteValue]:
@@ -53,16 +57,16 @@ def _cut_lines(page: Page) -> Iterator[NoteValue]:
     for number, length_chars in islice(cut.items(), _LINES_NAMED_MAX):
         shown_chars = len(page.texts[number - page.first_line])
         text = f"line {number} is cut: {shown_chars} of its {length_chars} characters are shown"
-        yield NoteValue(kind="line_cut", text=text)
+        yield {"kind": "line_cut", "text": text}
     if len(cut) > _LINES_NAMED_MAX:
-        yield NoteValue(kind="line_cut", text=f"{len(cut) - _LINES_NAMED_MAX} more lines are cut")
+        yield {"kind": "line_cut", "text": f"{len(cut) - _LINES_NAMED_MAX} more lines are cut"}
 
 
 def _endings(page: Page) -> Iterator[NoteValue]:
     if page.has_cr_only_endings:
-        yield NoteValue(kind="cr_only", text="the file's only line endings are CR, so it counts as one line")
+        yield {"kind": "cr_only", "text": "the file's only line endings are CR, so it counts as one line"}
     if page.next_line is None and page.total_lines > 0 and not page.has_final_newline:
-        yield NoteValue(kind="no_final_newline", text="the last line has no newline at its end")
+        yield {"kind": "no_final_newline", "text": "the last line has no newline at its end"}
 
 
 def _holds_unseen(text: str) -> bool:

@@ -1,10 +1,14 @@
 """What the model is shown. File text stands raw, so that it can be sent back and matches."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fs_core.errors import quote_path
-from tool_fs.values import EditValue, NoteValue, ReadValue, WriteValue
+
+if TYPE_CHECKING:
+    from tool_fs.values import EditValue, NoteValue, ReadValue, WriteValue
 
 __all__ = ["render_edit", "render_read", "render_write"]
 

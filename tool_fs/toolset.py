@@ -5,15 +5,14 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 
 from fs_core.errors import ErrorCode
-from fs_core.outcomes import PageRead
-from fs_core.page import Window
 from tool_fs.arguments import EditArgs, ReadArgs, WriteArgs
 from tool_fs.limits import ReadLimits
 from tool_fs.owner import file_session
-from tool_fs.page_notes import page_notes
+from tool_fs.pages import read_page
 from tool_fs.remedies import tool_errors
 from tool_fs.render import render_edit, render_read, render_write
-from tool_fs.values import EditValue, NoteValue, ReadLine, ReadValue, WriteValue, note_values, version_text
+from tool_fs.results import note_values, version_text
+from tool_fs.values import EditValue, ReadValue, WriteValue
 from tool_runtime import TextBlock, Tool, ToolAnnotations, ToolContext
 
 __all__ = ["file_tools"]
@@ -60,15 +59,10 @@ def file_tools(
 
 def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
     async def execute(args: ReadArgs, context: ToolContext) -> JsonValue:
-        window = Window(
-            first_line=args.offset or 1,
-            lines_max=min(args.limit or limits.max_lines, limits.max_lines),
-            line_chars_max=limits.max_line_chars,
-            bytes_max=limits.max_page_bytes,
-        )
         with tool_errors(args.file_path):
-            read = await file_session(context).read(args.file_path, window)
-        return cast("JsonValue", _read_value(read, clamped=_clamped(args, limits)))
+            session, path = file_session(context), args.file_path
+            value = await read_page(session, path, offset=args.offset, limit=args.limit, limits=limits)
+        return cast("JsonValue", value)
 
     return Tool(
         name="read",
@@ -84,33 +78,6 @@ def _read_tool(limits: ReadLimits) -> Tool[ReadArgs]:
         not_unicode_code=ErrorCode.INVALID_PATH,
         example={"file_path": "src/main.py", "offset": 1, "limit": 200},
         annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True),
-    )
-
-
-def _clamped(args: ReadArgs, limits: ReadLimits) -> list[NoteValue]:
-    if args.limit is None or args.limit <= limits.max_lines:
-        return []
-    text = f"limit {args.limit} is more than a page holds; at most {limits.max_lines} lines are shown at once"
-    return [NoteValue(kind="limit_clamped", text=text)]
-
-
-def _read_value(read: PageRead, *, clamped: list[NoteValue]) -> ReadValue:
-    page = read.page
-    lines: list[ReadLine] = [
-        {"number": number, "text": text} for number, text in enumerate(page.texts, start=page.first_line)
-    ]
-    for number, length_chars in page.cut_lengths.items():
-        lines[number - page.first_line]["length"] = length_chars
-    return ReadValue(
-        path=read.target.display_path,
-        offset=page.first_line,
-        lines=lines,
-        total_lines=page.total_lines,
-        next_offset=page.next_line,
-        truncated_by=page.truncated_by,
-        version=version_text(read.version),
-        final_newline=page.has_final_newline,
-        notes=[*clamped, *page_notes(page)],
     )
 
 

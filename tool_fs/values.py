@@ -5,13 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from fs_core.errors import quote_path
-from fs_core.types import Note, NoteKind, Version
-
-__all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue", "note_values", "version_text"]
-
-
-_PHRASES = {NoteKind.PARENTS_CREATED: "directories created: {}"}
+__all__ = ["EditValue", "NoteValue", "ReadLine", "ReadValue", "WriteValue"]
 
 
 class NoteValue(TypedDict):
@@ -64,17 +58,3 @@ class EditValue(TypedDict):
     version: str
     diff: str
     notes: list[NoteValue]
-
-
-def version_text(version: Version) -> str:
-    """Return the version for the outside: the content's digest, which is the same on every backend."""
-    return version.digest or version.token
-
-
-def note_values(notes: tuple[Note, ...]) -> list[NoteValue]:
-    """Return a write's notes for the outside."""
-    return [
-        # A detail may hold names of files, and so line breaks.
-        NoteValue(kind=note.kind.value, text=_PHRASES.get(note.kind, "{}").format(quote_path(note.detail)))
-        for note in notes
-    ]

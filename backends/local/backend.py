@@ -19,7 +19,7 @@ from backends.local._reading import PIECE_BYTES, read_part, read_whole, scan
 from backends.local._reading_many import Located, read_files
 from backends.local._tree import Names, Opened, Tree, opened_regular
 from backends.local._version import version_of
-from backends.options import LocalOptions
+from backends.local_options import LocalOptions
 from fs_core.cancellation import to_the_end
 from fs_core.errors import FsError, NotDirectory, NotRegularFile, Operation, Reason, TooLarge, Unavailable
 from fs_core.paths import Root, RootedPath, display

@@ -103,4 +103,4 @@ class _Agent:
 
 def _limits(case: Case) -> ReadLimits:
     given = {"max_lines": case.config.read_limit, "max_page_bytes": case.config.read_max_bytes}
-    return ReadLimits.model_validate({name: limit for name, limit in given.items() if limit is not None})
+    return ReadLimits(**{name: limit for name, limit in given.items() if limit is not None})

@@ -179,7 +179,16 @@ def test_input_above_the_bound_is_refused_and_nothing_is_written(
     assert not list(root.iterdir())
 
 
-def test_a_fault_inside_a_tool_is_one_line_without_a_traceback(root: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "told_of_it"),
+    [
+        (["read"], "seamfs: unexpected: RuntimeError: broken (--debug shows where)\n"),
+        (["write", "--content="], "TOOL_FAILED: write failed: RuntimeError: broken\n"),
+    ],
+)
+def test_a_fault_inside_a_tool_is_one_line_without_a_traceback(
+    root: Path, arguments: list[str], told_of_it: str
+) -> None:
     program = (
         "import sys, seamfs.cli\n"
         "from fs_core.filesystem import BackedFileSystem\n"
@@ -189,7 +198,7 @@ def test_a_fault_inside_a_tool_is_one_line_without_a_traceback(root: Path) -> No
     )
     told = [
         subprocess.run(
-            [sys.executable, "-c", program, "read", str(root), "a", *extra],
+            [sys.executable, "-c", program, *arguments, str(root), "a", *extra],
             capture_output=True,
             text=True,
             env=environment(),
@@ -199,7 +208,7 @@ def test_a_fault_inside_a_tool_is_one_line_without_a_traceback(root: Path) -> No
         for extra in ([], ["--debug"])
     ]
     assert [done.returncode for done in told] == [1, 1]
-    assert told[0].stderr == "TOOL_FAILED: read failed: RuntimeError: broken\n"
+    assert told[0].stderr == told_of_it
     assert "Traceback" in told[1].stderr
 
 
@@ -306,7 +315,25 @@ NOT_FOR_LOCAL_DISK = [
 ]
 """What takes long to load, and what a command on local disk has no use for."""
 
-NOT_FOR_THE_VERSION = [*NOT_FOR_LOCAL_DISK, "anyio", "asyncio", "fs_core", "importlib.metadata", "pydantic", "regex"]
+NOT_FOR_A_PAGE = [
+    *NOT_FOR_LOCAL_DISK,
+    "annotated_types",
+    "backends.options",
+    "importlib.metadata",
+    "progressive",
+    "pydantic",
+    "pydantic_core",
+    "regex",
+    "seamfs.config",
+    "seamfs.one_shot",
+    "seamfs.workspace",
+    "tool_fs.toolset",
+    "tool_fs.values",
+    "tool_runtime",
+]
+"""What a page of local disk has no use for either, where nothing is set."""
+
+NOT_FOR_THE_VERSION = [*NOT_FOR_A_PAGE, "anyio", "asyncio", "fs_core", "tool_fs"]
 
 
 def loaded_by(arguments: list[str], modules: list[str], *, directory: Path) -> tuple[list[str], set[str]]:
@@ -338,8 +365,17 @@ def test_a_file_of_local_disk_is_read_by_a_process_that_loads_nothing_for_other_
     root: Path, tmp_path: Path
 ) -> None:
     (root / "a.txt").write_text("one\n")
-    shown, loaded = loaded_by(["read", str(root), "a.txt"], NOT_FOR_LOCAL_DISK, directory=tmp_path)
+    shown, loaded = loaded_by(["read", str(root), "a.txt"], NOT_FOR_A_PAGE, directory=tmp_path)
     assert "1: one" in shown
+    assert loaded == set()
+
+
+def test_a_file_of_local_disk_is_written_by_a_process_that_loads_nothing_for_other_stores_and_commands(
+    root: Path, tmp_path: Path
+) -> None:
+    arguments = ["write", str(root), "a.txt", "--content=x"]
+    shown, loaded = loaded_by(arguments, NOT_FOR_LOCAL_DISK, directory=tmp_path)
+    assert shown == ["Created a.txt (1 byte)."]
     assert loaded == set()
 
 

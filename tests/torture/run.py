@@ -150,5 +150,5 @@ def _tree(harness: StoreHarness) -> Tree:
 
 
 def _settings(store: TorturedStore) -> Mapping[str, float]:
-    options = getattr(store.options, store.name).model_dump()
-    return {name: value for name, value in options.items() if isinstance(value, float)}
+    options: object = getattr(store.options, store.name)
+    return {name: value for name, value in vars(options).items() if isinstance(value, float)}
