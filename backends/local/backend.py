@@ -16,7 +16,7 @@ from backends.local._lock import ProcessLocks, default_lock_directory
 from backends.local._probe import LocalProbe, probe_directory
 from backends.local._publish import Publisher
 from backends.local._reading import PIECE_BYTES, read_part, read_whole, scan
-from backends.local._reading_many import Located, read_files
+from backends.local._reading_many import read_files
 from backends.local._tree import Names, Opened, Tree, opened_regular
 from backends.local._version import version_of
 from backends.local_options import LocalOptions
@@ -198,7 +198,7 @@ class LocalBackend(Backend):
         """Feed several files in one thread hop, those of a directory together."""
 
         def work(root: int, call: WorkerCall) -> Sequence[FsError | None]:
-            found = [Located(target, *_parent_and_name(self._path(target))) for target in files]
+            found = [(target, self._path(target)) for target in files]
             return read_files(root, found, sink, size_bytes_max=size_bytes_max, call=call)
 
         return await self._run_below(files, "read", work)
@@ -336,8 +336,3 @@ def _info(status: os.stat_result) -> FileInfo:
     if kind is not FileKind.FILE:
         return FileInfo(kind)
     return FileInfo(kind, size_bytes=status.st_size, version=version_of(status))
-
-
-def _parent_and_name(path: str) -> tuple[str, str]:
-    directory, _, name = path.rpartition("/")
-    return directory, name

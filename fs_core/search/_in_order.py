@@ -18,10 +18,17 @@ __all__ = ["InOrder"]
 class InOrder:
     """Searches batches, at most `calls` that are not taken yet.
 
-    `take` is told what each file has, as soon as all before it are taken. When it returns false all searches end.
+    `take` is told what the files of a batch have, as soon as all before them are taken. When it returns false all
+    searches end.
     """
 
-    def __init__(self, search: FileSearch, take: Callable[[Target, Outcome | FsError], bool], *, calls: int) -> None:
+    def __init__(
+        self,
+        search: FileSearch,
+        take: Callable[[Sequence[Target], Sequence[Outcome | FsError]], bool],
+        *,
+        calls: int,
+    ) -> None:
         self._search = search
         self._take = take
         self._calls = calls
@@ -87,8 +94,7 @@ class InOrder:
         await batch.done.wait()
         if batch.failure is not None:
             raise batch.failure
-        outcomes = zip(batch.files, batch.outcomes, strict=True)
-        return not all(self._take(file, outcome) for file, outcome in outcomes)
+        return not self._take(batch.files, batch.outcomes)
 
 
 class _Batch:

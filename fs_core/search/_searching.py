@@ -74,39 +74,39 @@ class FileSearch:
         """
         outcomes: list[Outcome | FsError] = [None] * len(files)
         held: list[tuple[int, bytes]] = []
+        search, room = self._search, self._room
+        brief_bytes = search.pattern.brief_bytes
 
         def sink(index: int, data: bytes) -> None:
-            if self._is_too_long_here(data):
+            if self._has_ended:
+                raise SearchEnded
+            if len(data) > brief_bytes and self._is_on_event_loop():
                 held.append((index, data))
             else:
-                outcomes[index] = self._whole(data)
+                outcomes[index] = search_whole(data, search, room)
 
         def search_held() -> None:
             for index, data in held:
-                outcomes[index] = self._whole(data)
+                self._check()
+                outcomes[index] = search_whole(data, search, room)
 
         size_bytes_max = min(WHOLE_BYTES_MAX, self._file_bytes_max)
         refusals = await self._backend.read_many(files, sink, size_bytes_max=size_bytes_max)
         if held:
             await to_thread.run_sync(search_held)
-        for index, refusal in enumerate(refusals):
-            if isinstance(refusal, TooLarge):
-                outcomes[index] = await self._large(files[index])
-            elif refusal is not None:
-                outcomes[index] = refusal
+        if any(refusals):
+            for index, refusal in enumerate(refusals):
+                if refusal is not None:
+                    is_large = isinstance(refusal, TooLarge)
+                    outcomes[index] = await self._large(files[index]) if is_large else refusal
         return outcomes
 
     def _check(self) -> None:
         if self._has_ended:
             raise SearchEnded
 
-    def _is_too_long_here(self, data: bytes | bytearray) -> bool:
-        """Whether to search `data` would keep an event loop from its other work."""
-        return len(data) > self._search.pattern.brief_bytes and threading.get_ident() == self._event_loop_thread
-
-    def _whole(self, data: bytes) -> Outcome:
-        self._check()
-        return search_whole(data, self._search, self._room)
+    def _is_on_event_loop(self) -> bool:
+        return threading.get_ident() == self._event_loop_thread
 
     async def _large(self, file: Target) -> Outcome | FsError:
         """Return what a file has that is not held as a whole."""
@@ -128,7 +128,7 @@ class FileSearch:
         scanner = LineScanner(self._search, self._room)
 
         def sink(piece: bytes | bytearray) -> None:
-            if self._is_too_long_here(piece):
+            if len(piece) > self._search.pattern.brief_bytes and self._is_on_event_loop():
                 raise _OnEventLoop
             if not scanner.feed(piece):
                 raise _Known

@@ -102,12 +102,15 @@ class Sieve:
     def sift(self, directory: Directory, level: Level) -> None:
         """Fill `directory` with those of its names that count."""
         self.files += len(level.files)
-        self.is_complete &= level.is_complete
-        self.skipped[SkipReason.TOO_LARGE] += not level.is_complete
+        if not level.is_complete:
+            self.is_complete = False
+            self.skipped[SkipReason.TOO_LARGE] += 1
         reach = self._glob.reach(directory.state)
         directory.files, directory.sizes = _meant(level, reach.files)
-        directory.shown = () if reach.directories is None else reach.directories.meant(level.directories)
-        directory.links = self._links(level.others, reach.files) if level.others else ()
+        if reach.directories is not None:
+            directory.shown = reach.directories.meant(level.directories)
+        if level.others:
+            directory.links = self._links(level.others, reach.files)
         if level.directories:
             directory.below, directory.states = _led_to(reach, level.directories)
 
@@ -149,7 +152,7 @@ def _led_to(reach: Reach, directories: Sequence[str]) -> tuple[Sequence[str], Se
     """Return the directories below which something can be meant, in the order in which they are walked."""
     if not reach.leads_further:
         return (), ()
-    in_order = sorted(directories, key=with_slash)
+    in_order = sorted(directories, key=with_slash) if len(directories) > 1 else directories
     states = reach.below(in_order)
     if reach.stays:
         return in_order, states

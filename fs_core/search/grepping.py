@@ -118,6 +118,7 @@ class _Grep:
         """Search all files of the walk, or count them when there is no room for more lines."""
         in_order = InOrder(self._file_search(), self._take, calls=self._backend.bulk.calls)
         base = await base_of(self._backend, self._start, self._include, self._query.include or "")
+        child, size = self._backend.child, self._backend.bulk.files
         async with Walk(self._backend, base, glob=self._include, bounds=self._bounds, ordered=True) as walk:
             self._walk = walk
             async with in_order.running():
@@ -127,8 +128,9 @@ class _Grep:
                         self._met += len(run.files)
                         self._telling.tell(walk, found=self._gathering.matches)
                         if not self._gathering.is_full:
-                            files.extend(self._backend.child(run.base, name) for name in run.files)
-                            files = await self._begin(in_order, files)
+                            files += [child(run.base, name) for name in run.files]
+                            if len(files) >= size or in_order.is_idle:
+                                files = await self._begin(in_order, files)
                     self._has_met_all = True
                 if files:
                     await in_order.begin(files)
@@ -148,17 +150,20 @@ class _Grep:
         async with in_order.running():
             await in_order.begin([self._start])
 
-    def _take(self, file: Target, outcome: Outcome | FsError) -> bool:
+    def _take(self, files: Sequence[Target], outcomes: Sequence[Outcome | FsError]) -> bool:
         gathering = self._gathering
-        gathering.add(file.display_path, reason_of(outcome) if isinstance(outcome, FsError) else outcome)
-        if gathering.is_full:
-            self._walking.deadline = anyio.current_time() + COUNTING_S_MAX
-        return not gathering.is_full
+        for file, outcome in zip(files, outcomes, strict=True):
+            gathering.add(file.display_path, reason_of(outcome) if isinstance(outcome, FsError) else outcome)
+            if gathering.is_full:
+                self._walking.deadline = anyio.current_time() + COUNTING_S_MAX
+                return False
+        return True
 
-    def _take_named(self, file: Target, outcome: Outcome | FsError) -> bool:
-        if isinstance(outcome, FsError):
-            raise outcome
-        return self._take(file, outcome)
+    def _take_named(self, files: Sequence[Target], outcomes: Sequence[Outcome | FsError]) -> bool:
+        for outcome in outcomes:
+            if isinstance(outcome, FsError):
+                raise outcome
+        return self._take(files, outcomes)
 
     def _file_search(self) -> FileSearch:
         return FileSearch(

@@ -10,8 +10,9 @@ character, for git for one byte.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from fs_core.search._ignore_lines import BY_NAME, BY_PATH, rules_of
 from fs_core.search._re2 import Expression, ExpressionError, compile_expression
@@ -30,6 +31,9 @@ SEGMENTS_MAX: Final = 64
 EXPRESSION_CHARS_MAX: Final = 4 << 10
 """With longer ones RE2 needs long for each byte sooner."""
 EXPRESSION_MEMORY_BYTES_MAX: Final = 1 << 20
+KEPT_BYTES_MAX: Final = 1 << 10
+"""The rules of files up to this size are kept: many directories have the same, and the next search has them again."""
+KEPT_FILES_MAX: Final = 16
 STEP_BYTES_MAX: Final = 8 << 10
 """Names that are looked through at a time; in the worst case that takes a quarter of a second for one expression."""
 VERSION_CONTROL_NAMES: Final = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
@@ -39,8 +43,7 @@ _LINE_FEED_STAND_IN: Final = "\0"
 """Is in no name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """Names in one directory. `prefix` is its path below the root with a `/` at its end, or empty."""
 
     prefix: str
@@ -101,15 +104,11 @@ class IgnoreRules:
         """Return the rules in force in the directory at `prefix`, whose `.gitignore` holds `data`."""
         if len(self.files) >= FILES_IN_FORCE_MAX:
             return self
-        size_chars, segments = self.size_chars, list[_Segment]()
-        rules = rules_of(data, size_chars_max=RULE_CHARS_MAX - self.size_chars)
-        for ignores, group in islice(groupby(rules, key=lambda rule: rule.ignores), SEGMENTS_MAX):
-            regexes: dict[int, list[str]] = {}
-            for rule in group:
-                regexes.setdefault(rule.scope, []).append(rule.regex)
-                size_chars += len(rule.regex)
-            segments.append(_Segment({scope: tuple(_expressions(some)) for scope, some in regexes.items()}, ignores))
-        return IgnoreRules((_RuleFile(prefix, segments), *self.files), size_chars) if segments else self
+        compiled = _kept_compiled if len(data) <= KEPT_BYTES_MAX else _compiled
+        segments, size_chars = compiled(data, RULE_CHARS_MAX - self.size_chars)
+        if not segments:
+            return self
+        return IgnoreRules((_RuleFile(prefix, segments), *self.files), self.size_chars + size_chars)
 
 
 def ignored(listed: Sequence[tuple[IgnoreRules, Names]], *, check: Callable[[], None] = lambda: None) -> frozenset[str]:
@@ -126,6 +125,22 @@ def ignored(listed: Sequence[tuple[IgnoreRules, Names]], *, check: Callable[[], 
         for path, ignores in file.decided(having[file], check).items():
             decided.setdefault(path, ignores)
     return frozenset(path for path, ignores in decided.items() if ignores)
+
+
+def _compiled(data: bytes, size_chars_max: int) -> tuple[Sequence[_Segment], int]:
+    """Return the rules of a `.gitignore`, and how many characters their expressions have."""
+    size_chars, segments = 0, list[_Segment]()
+    rules = rules_of(data, size_chars_max=size_chars_max)
+    for ignores, group in islice(groupby(rules, key=lambda rule: rule.ignores), SEGMENTS_MAX):
+        regexes: dict[int, list[str]] = {}
+        for rule in group:
+            regexes.setdefault(rule.scope, []).append(rule.regex)
+            size_chars += len(rule.regex)
+        segments.append(_Segment({scope: tuple(_expressions(some)) for scope, some in regexes.items()}, ignores))
+    return segments, size_chars
+
+
+_kept_compiled: Final = lru_cache(maxsize=KEPT_FILES_MAX)(_compiled)
 
 
 class _Text:
@@ -170,17 +185,30 @@ def _texts(directories: Iterable[tuple[str, str, Names]]) -> Iterator[_Text]:
     """Return lines for names of directories, each given with what stands before a line in a path, and in a line."""
     lines, befores, ends = list[str](), list[str](), list[int]()
     for before, within, names in directories:
-        for listed, mark in ((names.files, ""), (names.directories, "/")):
-            for first in range(0, len(listed), _NAMES_AT_ONCE):
-                some = listed[first : first + _NAMES_AT_ONCE]
-                lines.extend(some if not within and not mark else [f"{within}{name}{mark}" for name in some])
-                befores.append(before)
-                ends.append(len(lines))
-                if len(lines) >= _NAMES_AT_ONCE:
-                    yield _Text(lines, before=befores, ends=ends)
-                    lines, befores, ends = [], [], []
+        for some in _lines(within, names):
+            lines += some
+            befores.append(before)
+            ends.append(len(lines))
+            if len(lines) >= _NAMES_AT_ONCE:
+                yield _Text(lines, before=befores, ends=ends)
+                lines, befores, ends = [], [], []
     if lines:
         yield _Text(lines, before=befores, ends=ends)
+
+
+def _lines(within: str, names: Names) -> Iterator[Sequence[str]]:
+    """Return the names, with `within` before each and a `/` behind those of directories, so many at once."""
+    _, files, directories = names
+    if not within and len(files) <= _NAMES_AT_ONCE:
+        yield files
+    else:
+        yield from ([within + name for name in some] for some in _parts(files))
+    if directories:
+        yield from ([f"{within}{name}/" for name in some] for some in _parts(directories))
+
+
+def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[first : first + _NAMES_AT_ONCE] for first in range(0, len(names), _NAMES_AT_ONCE))
 
 
 def _expressions(regexes: Sequence[str]) -> Iterator[Expression]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.local import LocalBackend, _listing, _reading_many, _tree, open_local
+from backends.local import LocalBackend, _listing, _reading, _reading_many, _tree, open_local
 from backends.options import LocalOptions
 from fs_core.errors import ErrorCode, FsError, Unavailable
 from fs_core.paths import staged_name
@@ -286,13 +286,11 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
     (root / "log").write_bytes(b"one\n")
     changes = iter([b"two\n", b"three\n"])
 
-    def read(fd: int, count: int) -> bytes:
-        data = os.read(fd, count)
+    def change() -> None:
         with (root / "log").open("ab") as file:
             file.write(next(changes, b""))
-        return data
 
-    monkeypatch.setattr(_reading_many, "os", _OsWith(read=read))
+    _call_after_reads(monkeypatch, change)
     assert await _contents(backend, "log") == [b"one\ntwo\nthree\n"]
 
 
@@ -303,16 +301,58 @@ async def test_a_file_that_always_changes_is_refused(
     (root / "quiet").write_bytes(b"quiet\n")
     reads: list[int] = []
 
+    def change() -> None:
+        reads.append((root / "log").stat().st_size)
+        (root / "log").write_bytes(b"one\n" * (len(reads) + 1))
+
+    _call_after_reads(monkeypatch, change)
+    assert await _contents(backend, "log") == [ErrorCode.STALE_VERSION]
+    assert reads == [4, 8, 12, 16]
+    assert await _contents(backend, "quiet") == [b"quiet\n"]
+
+
+def _call_after_reads(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:
+    """Call `action` between the reading of a file and the look at what it is afterwards."""
+
     def read(fd: int, count: int) -> bytes:
-        reads.append(count)
         data = os.read(fd, count)
-        if data.startswith(b"one"):
-            (root / "log").write_bytes(data + b"\n")
+        action()
         return data
 
+    def preadv(fd: int, buffers: Any, offset: int) -> int:
+        count = os.preadv(fd, buffers, offset)
+        action()
+        return count
+
     monkeypatch.setattr(_reading_many, "os", _OsWith(read=read))
-    assert await _contents(backend, "log", "quiet") == [ErrorCode.STALE_VERSION, b"quiet\n"]
-    assert reads == [4, 5, 6, 6]
+    monkeypatch.setattr(_reading, "os", _OsWith(preadv=preadv))
+
+
+async def test_a_small_file_takes_five_calls_of_the_system_and_its_directory_two(
+    root: Path, backend: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("a/1", "b/2", "a/3"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_bytes(path.encode())
+    calls: list[str] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return getattr(os, name)(*arguments, **options)
+
+        return call
+
+    def entering(*arguments: Any, **options: Any) -> int:
+        calls.append("enter")
+        return _tree.directory_below(*arguments, **options)
+
+    counting = {name: counted(name) for name in ("stat", "open", "read", "fstat", "close")}
+    monkeypatch.setattr(_reading_many, "os", _OsWith(**counting))
+    monkeypatch.setattr(_reading_many, "directory_below", entering)
+    assert await _contents(backend, "a/1", "b/2", "a/3") == [b"a/1", b"b/2", b"a/3"]
+    file = ["stat", "open", "read", "fstat", "close"]
+    assert calls == ["enter", *file, *file, "close", "enter", *file, "close"]
 
 
 async def test_long_files_and_files_without_a_size_are_read_whole(root: Path, backend: LocalBackend) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fs_core.errors import FsError, PermissionDenied
 from fs_core.protocol import FileSink
+from fs_core.search import ignore
 from fs_core.search.bounds import SearchBounds
 from fs_core.search.ignore import IGNORE_FILE_BYTES_MAX, RULE_CHARS_MAX, IgnoreRules, Names, ignored
 from fs_core.search.outcomes import SkipReason
@@ -247,6 +248,31 @@ def test_rules_beyond_the_bound_are_without_effect() -> None:
     assert rules.size_chars <= RULE_CHARS_MAX
     assert ignored([(rules, Names("", ["name-0", "name-19999"], ()))]) == {"name-0"}
     assert rules.with_file("d/", b"x" * 900).size_chars <= RULE_CHARS_MAX
+
+
+def test_a_rule_is_compared_with_names_alone_or_with_paths_of_its_depth_and_the_same_file_is_compiled_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[str] = []
+    texts: list[bytes] = []
+
+    class Noting:
+        programsize = 1
+
+        def search(self, text: bytes, pos: int, endpos: int, /) -> None:
+            texts.append(text[pos:endpos])
+
+    def compiling(pattern: str, **_: object) -> Noting:
+        compiled.append(pattern)
+        return Noting()
+
+    monkeypatch.setattr(ignore, "compile_expression", compiling)
+    data = b"*.o\n**/tags\n/c/x.py\n# test_a_rule_is_compared_with_names\n"
+    for prefix in ("a/", "b/"):
+        rules = IgnoreRules().with_file(prefix, data)
+        assert not ignored([(rules, Names(prefix + below, ["x.py"], ["d"])) for below in ("", "c/", "c/d/")])
+    assert len(compiled) == 2
+    assert texts == [b"x.py\nd/\nx.py\nd/\nx.py\nd/", b"c/x.py\nc/d/"] * 2
 
 
 def test_many_files_in_force_do_not_add_up_without_end() -> None:
