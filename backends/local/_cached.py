@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from backends.local._kernel import READ_CACHED, open_cached, opens_cached
@@ -31,6 +32,7 @@ class CachedTree:
     """The part of a tree that is in memory. Paths are below its root, without `.`, `..` and empty names."""
 
     def __init__(self, tree: Tree) -> None:
+        """Look what `tree` is on, which may wait for that."""
         self._tree = tree
         root = tree.enter(path=".", operation="open")
         try:
@@ -83,7 +85,7 @@ def _read(fd: int, *, offset: int, limit: int | None, pinned: Version | None) ->
         return None
     data = bytes(buffer)
     if span_bytes == status.st_size:
-        version = version_of(status, digest=content_digest(data))
+        version = replace(version, digest=content_digest(data))
     return Snapshot(data=data, offset=offset, size_bytes=status.st_size, version=version)
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from backends._workers import WorkerCall
@@ -45,7 +46,7 @@ def read_part(
         raise _changed(target)
     _ensure_unchanged(opened, target)
     if offset == 0 and end == size:
-        version = version_of(status, digest=content_digest(data))
+        version = replace(version, digest=content_digest(data))
     return Snapshot(data=data, offset=offset, size_bytes=size, version=version)
 
 
@@ -57,6 +58,7 @@ def read_whole(opened: Opened, target: Target, *, size_bytes_max: int, call: Wor
         StaleVersion: it changed while it was read.
     """
     fd, status = opened
+    version = version_of(status)  # before it is read: what changes meanwhile may have the same time
     if status.st_size > size_bytes_max:
         raise too_large(target, status.st_size, size_bytes_max)
     if status.st_size == 0:
@@ -67,7 +69,7 @@ def read_whole(opened: Opened, target: Target, *, size_bytes_max: int, call: Wor
     else:
         data, digest = _read_once(fd, target, status.st_size, call)
     _ensure_unchanged(opened, target)
-    return Snapshot(data=data, offset=0, size_bytes=len(data), version=version_of(status, digest=digest))
+    return Snapshot(data=data, offset=0, size_bytes=len(data), version=replace(version, digest=digest))
 
 
 def scan(opened: Opened, target: Target, sink: Sink, call: WorkerCall) -> Scanned:
@@ -78,6 +80,7 @@ def scan(opened: Opened, target: Target, sink: Sink, call: WorkerCall) -> Scanne
         TooLarge: it tells no size and does not end.
     """
     fd, status = opened
+    version = version_of(status)
     hasher = ContentHasher()
     size = 0
     is_sized = status.st_size > 0
@@ -88,7 +91,7 @@ def scan(opened: Opened, target: Target, sink: Sink, call: WorkerCall) -> Scanne
     if is_sized and size != status.st_size:
         raise _changed(target)
     _ensure_unchanged(opened, target)
-    return Scanned(size_bytes=size, version=version_of(status, digest=hasher.digest()))
+    return Scanned(size_bytes=size, version=replace(version, digest=hasher.digest()))
 
 
 def _read_once(fd: int, target: Target, size: int, call: WorkerCall) -> tuple[bytes, Digest]:

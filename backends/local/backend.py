@@ -56,14 +56,20 @@ async def open_local(path: Path, options: LocalOptions) -> "LocalBackend":
     """
     workers = Workers(concurrency_max=options.concurrency_max)
 
-    def work(call: WorkerCall) -> Tree:
+    def work(call: WorkerCall) -> tuple[Tree, CachedTree]:
         call.check()
         with mapped_errors(str(path), "open"):
             if path.exists() and not path.is_dir():
                 raise NotDirectory("the root of a workspace must be a directory", path=str(path), operation="open")
-            return Tree(path)
+            tree = Tree(path)
+            try:
+                return tree, CachedTree(tree)  # which may wait for a server, too
+            except OSError:
+                tree.close()
+                raise
 
-    return LocalBackend(await workers.run(work), path=path, workers=workers, options=options)
+    tree, cached = await workers.run(work)
+    return LocalBackend(tree, cached, path=path, workers=workers, options=options)
 
 
 class LocalBackend(Backend):
@@ -78,9 +84,9 @@ class LocalBackend(Backend):
     bulk: ClassVar[Bulk] = Bulk(directories=128, files=256)
     """A thread hop costs as much as several directories or files of a cached tree."""
 
-    def __init__(self, tree: Tree, *, path: Path, workers: Workers, options: LocalOptions) -> None:
+    def __init__(self, tree: Tree, cached: CachedTree, *, path: Path, workers: Workers, options: LocalOptions) -> None:
         self._tree = tree
-        self._cached = CachedTree(tree)
+        self._cached = cached
         self._workers = workers
         self._options = options
         self._locks = ProcessLocks(options.lock_directory or default_lock_directory(), timeout_s=options.lock_timeout_s)
@@ -105,7 +111,7 @@ class LocalBackend(Backend):
     async def resolve(self, path: RootedPath) -> Target:
         """Return where the path really is, links followed."""
         shown = display(path.names)
-        if path.names and self._cached.status("/".join(path.names)) is not None:  # without a link on the way
+        if self._status_cached("/".join(path.names), shown) is not None:  # without a link on the way
             await checkpoint_if_cancelled()  # what is done with the target lets the other tasks come up
             return self._target(path.names)
 
@@ -118,11 +124,11 @@ class LocalBackend(Backend):
 
     async def stat(self, target: Target) -> FileInfo | None:
         """Return what is there now, without following a link."""
-        names = self._names(target)
-        status = self._cached.status("/".join(names)) if names else None
+        status = self._status_cached(self._path(target), target.display_path)
         if status is not None:
             await checkpoint()
             return _info(status)
+        names = self._names(target)
 
         def work(call: WorkerCall) -> FileInfo | None:
             call.check()
@@ -245,11 +251,17 @@ class LocalBackend(Backend):
 
         return await self._workers.run(work)
 
+    def _status_cached(self, path: str, shown: str) -> os.stat_result | None:
+        """Return the status of what the kernel has in memory and is not the root, without a thread hop."""
+        self._opened(shown)
+        return self._cached.status(path) if path else None
+
     async def _read_cached(
         self, target: Target, *, offset: int = 0, limit: int | None = None, pinned: Version | None = None
     ) -> Snapshot | None:
         """Return a short range that the kernel has in memory, without a thread hop."""
         path = self._path(target)
+        self._opened(target.display_path)
         cached = self._cached.read(path, offset=offset, limit=limit, pinned=pinned) if path else None
         if cached is not None:
             await checkpoint()  # who reads one page after another lets the other tasks come up

@@ -3,19 +3,23 @@
 import errno
 import os
 import stat
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from backends._workers import Workers
-from backends.local import LocalBackend, _cached, _tree, open_local
+from backends.local import LocalBackend, _cached, _reading, _tree, open_local
 from backends.local._cached import SPAN_BYTES_MAX
 from backends.local._kernel import READ_CACHED, open_cached, opens_cached
+from backends.local._tree import Tree
 from backends.options import LocalOptions
 from fs_core.digest import content_digest
 from fs_core.errors import FsError, NotRegularFile, SandboxDenied, StaleVersion, Unavailable
@@ -23,6 +27,7 @@ from fs_core.filesystem import BackedFileSystem
 from fs_core.page import Window
 from fs_core.policy import Unguarded
 from fs_core.testing.conformance import target_of
+from fs_core.types import Version
 from tests.backends.local.counting import CountingOs
 
 pytestmark = pytest.mark.anyio
@@ -230,6 +235,55 @@ async def test_a_file_that_is_written_meanwhile_is_read_again(
     assert len(hops) == 1
 
 
+@pytest.mark.usefixtures("nothing_in_memory")
+@pytest.mark.parametrize("operation", ["read", "read_whole", "scan"])
+async def test_what_is_written_just_before_is_not_settled_however_long_reading_takes_in_a_thread(
+    root: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    backend = await open_local(root, LocalOptions())
+    try:
+        assert not (await _read_slowly(backend, root, _reading, monkeypatch, operation)).settled
+    finally:
+        await backend.aclose()
+
+
+@pytest.mark.parametrize("operation", ["read", "read_whole", "scan"])
+async def test_what_is_written_just_before_is_not_settled_however_long_reading_takes(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    assert not (await _read_slowly(backend, root, _cached, monkeypatch, operation)).settled
+
+
+async def _read_slowly(
+    backend: LocalBackend, root: Path, module: ModuleType, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> Version:
+    """Read in such a way that the file is old when all is read; what changed it meanwhile may have the same time."""
+    (root / "a").write_bytes(b"content")
+    written_ns = (root / "a").stat().st_ctime_ns
+    times_ns = [written_ns]
+    monkeypatch.setattr("backends.local._version.time.time_ns", lambda: times_ns[-1])
+
+    def preadv(fd: int, buffers: Sequence[bytearray], offset: int, *flags: int) -> int:
+        times_ns.append(written_ns + 10_000_000_000)
+        return os.preadv(fd, buffers, offset)
+
+    def pread(fd: int, size_bytes: int, offset: int) -> bytes:
+        times_ns.append(written_ns + 10_000_000_000)
+        return os.pread(fd, size_bytes, offset)
+
+    monkeypatch.setattr(module, "os", StandIn(preadv=preadv, pread=pread))
+    target = await target_of(backend, "a")
+    if operation == "scan":
+        version = (await backend.scan(target, lambda _: None)).version
+    elif operation == "read":
+        version = (await backend.read(target)).version
+    else:
+        version = (await backend.read_whole(target, size_bytes_max=100)).version
+    assert len(times_ns) > 1
+    assert version.digest == content_digest(b"content")
+    return version
+
+
 async def test_another_version_than_the_pinned_one_is_stale(backend: LocalBackend, root: Path) -> None:
     (root / "a").write_bytes(b"old")
     target = await target_of(backend, "a")
@@ -313,6 +367,66 @@ async def test_a_closed_workspace_answers_nothing(backend: LocalBackend, root: P
     for operation in (target_of(backend, "a"), backend.stat(target), backend.read(target)):
         with pytest.raises(FsError, match="the workspace is closed"):
             await operation
+
+
+async def test_a_workspace_that_is_being_closed_answers_nothing(backend: LocalBackend, root: Path) -> None:
+    (root / "a").write_bytes(b"x")
+    target = await target_of(backend, "a")
+    is_at_work, goes_on = threading.Event(), threading.Event()
+
+    def held(_: object) -> None:
+        is_at_work.set()
+        goes_on.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(backend._workers.run, held)  # pyright: ignore[reportPrivateUsage]
+        await anyio.to_thread.run_sync(is_at_work.wait)
+        tasks.start_soon(backend.aclose)
+        await anyio.wait_all_tasks_blocked()
+        try:
+            for operation in (target_of(backend, "a"), backend.stat(target), backend.read(target)):
+                with pytest.raises(FsError, match="the workspace is closed"):
+                    await operation
+        finally:
+            goes_on.set()
+
+
+# -- opening -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_workspace_is_opened_in_a_thread_for_its_server_may_be_slow(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def noted(_: int) -> bool:
+        threads.append(threading.get_ident())
+        return False
+
+    monkeypatch.setattr(_cached, "opens_cached", noted)
+    await (await open_local(root, LocalOptions())).aclose()
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+async def test_a_workspace_that_no_descriptor_is_left_for_is_unavailable_and_leaves_none_open(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(fd: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    closed: list[Tree] = []
+    close = Tree.close
+
+    def noted(tree: Tree) -> None:
+        closed.append(tree)
+        close(tree)
+
+    monkeypatch.setattr(_tree, "os", StandIn(dup=none_left))
+    monkeypatch.setattr(Tree, "close", noted)
+    with pytest.raises(Unavailable, match="too many files are open in this process"):
+        await open_local(root, LocalOptions())
+    assert len(closed) == 1
 
 
 # -- the kernel itself -------------------------------------------------------------------------------------------------
