@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from backends.local._kernel import READ_CACHED, open_cached, opens_cached
+from backends.local._kernel import READ_CACHED, lacks_cached, open_cached, opens_cached
 from backends.local._tree import Tree
 from backends.local._version import content_identity, version_of
 from fs_core.digest import content_digest
@@ -77,7 +77,7 @@ def _read(fd: int, *, offset: int, limit: int | None, pinned: Version | None) ->
     status = os.fstat(fd)
     version = version_of(status)
     span_bytes = _span_bytes(status, offset, limit)
-    if span_bytes is None or (pinned is not None and pinned != version):
+    if span_bytes is None or (pinned is not None and pinned != version) or lacks_cached(fd, offset, span_bytes):
         return None
     buffer = bytearray(span_bytes)
     count = os.preadv(fd, [buffer], offset, READ_CACHED)

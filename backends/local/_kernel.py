@@ -7,6 +7,7 @@ exchange of two names, blocks that two files share, a flush that is only begun, 
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import struct
 import sys
@@ -17,6 +18,7 @@ __all__ = [
     "READ_CACHED",
     "begin_flush",
     "exchange",
+    "lacks_cached",
     "open_cached",
     "open_without_links",
     "opens_cached",
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 READ_CACHED: Final = getattr(os, "RWF_NOWAIT", 0)
-"""For `os.preadv`: fail with `BlockingIOError` rather than wait for a disk. Linux 4.14; not on every file system."""
+"""For `os.preadv`: fail with `BlockingIOError` rather than wait for content. Linux 4.14; not on every file system."""
 
 # linux/fs.h
 _RENAME_NOREPLACE: Final = 1
@@ -44,6 +46,9 @@ _FROM_CACHE: Final = _WITHOUT_LINKS | _RESOLVE_NO_XDEV | _RESOLVE_CACHED
 # linux/magic.h: file systems on disks of this machine, where nothing but the disk is waited for
 _ON_DISK: Final = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010})  # ext2 to ext4, xfs, btrfs, f2fs
 _STATFS_BYTES_MAX: Final = 512
+# asm-generic/unistd.h, uapi/linux/mman.h: since Linux 6.5
+_CACHESTAT: Final = 451
+_CACHESTAT_BYTES: Final = 40  # five numbers, of which the first is that of the pages in memory
 # linux/limits.h, without the NUL at the end
 _PATH_BYTES_MAX: Final = 4095
 # asm-generic/mman-common.h
@@ -122,6 +127,22 @@ def open_cached(directory: int, path: str, flags: int) -> int | None:
     if _syscall is None:
         return None
     return _open_beneath(directory, os.fsencode(path), flags, _FROM_CACHE)
+
+
+def lacks_cached(fd: int, offset: int, size_bytes: int) -> bool:
+    """Tell whether the kernel is known not to have all of a part of an open file in memory.
+
+    It does not tell before Linux 6.5, nor, later, of files that the user neither owns nor may write. If what is missing
+    is read with `READ_CACHED`, the kernel begins to fetch it, and of a file in many pieces it waits for the disk to tell
+    where they are.
+    """
+    if _syscall is None or size_bytes <= 0:
+        return False
+    found = ctypes.create_string_buffer(_CACHESTAT_BYTES)
+    if _syscall(_CACHESTAT, fd, struct.pack("=QQ", offset, size_bytes), found, 0) != 0:
+        return False
+    pages = (offset + size_bytes - 1) // mmap.PAGESIZE - offset // mmap.PAGESIZE + 1
+    return ctypes.c_uint64.from_buffer(found).value < pages
 
 
 def _parted(path: bytes) -> tuple[bytes, bytes]:

@@ -18,7 +18,7 @@ import pytest
 from backends._workers import Workers
 from backends.local import LocalBackend, _cached, _reading, _tree, open_local
 from backends.local._cached import SPAN_BYTES_MAX
-from backends.local._kernel import READ_CACHED, open_cached, opens_cached
+from backends.local._kernel import READ_CACHED, lacks_cached, open_cached, opens_cached
 from backends.local._tree import Tree
 from backends.options import LocalOptions
 from fs_core.digest import content_digest
@@ -218,6 +218,29 @@ async def test_content_that_is_not_in_memory_is_read_in_a_thread(
     assert (await backend.read(target)).data == b"".join(pieces) == b"content"
     assert scanned.size_bytes == 7
     assert len(hops) == 2
+
+
+async def test_content_that_is_known_not_to_be_in_memory_is_not_even_asked_for(
+    backend: LocalBackend, root: Path, hops: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").write_bytes(b"content")
+    looked: list[tuple[int, int]] = []
+    read: list[int] = []
+
+    def lacks(fd: int, offset: int, size_bytes: int) -> bool:
+        looked.append((offset, size_bytes))
+        return True
+
+    def noted(fd: int, buffers: Sequence[bytearray], offset: int, flags: int) -> int:
+        read.append(offset)
+        return os.preadv(fd, buffers, offset)
+
+    monkeypatch.setattr(_cached, "lacks_cached", lacks)
+    have_read(monkeypatch, noted)
+    assert (await backend.read(await target_of(backend, "a"), offset=2, limit=3)).data == b"nte"
+    assert looked == [(2, 3)]
+    assert read == []
+    assert len(hops) == 1
 
 
 async def test_a_file_that_is_written_meanwhile_is_read_again(
@@ -450,6 +473,25 @@ def test_no_other_file_system_is_entered_and_no_link_followed(root: Path) -> Non
             assert open_cached(fd, path, os.O_RDONLY) is None
         finally:
             os.close(fd)
+
+
+def test_what_was_written_is_in_memory_and_what_nobody_has_read_is_not(root: Path) -> None:
+    with (root / "a").open("wb") as written, (root / "holes").open("wb") as unread:
+        written.write(bytes(10_000))
+        written.flush()
+        unread.truncate(10_000)
+        for offset, size_bytes in ((0, 10_000), (4095, 2), (9_999, 1), (0, 0)):
+            assert not lacks_cached(written.fileno(), offset, size_bytes)
+        does_this_kernel_tell = lacks_cached(written.fileno(), 0, 1 << 20)
+        assert lacks_cached(unread.fileno(), 0, 10_000) == does_this_kernel_tell
+
+
+def test_what_the_kernel_does_not_tell_is_not_taken_for_missing(root: Path) -> None:
+    fd = os.open(root, os.O_PATH)
+    try:
+        assert not lacks_cached(fd, 0, 1)
+    finally:
+        os.close(fd)
 
 
 async def test_this_kernel_answers_at_once_where_it_says_so(root: Path, hops: list[object]) -> None:
