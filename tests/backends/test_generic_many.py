@@ -113,7 +113,7 @@ async def test_cancelled_reading_feeds_its_sink_no_more(script: Scripted) -> Non
     def look(path: str) -> None:
         if fed:
             first.set()
-            go_on.wait(10)
+            go_on.wait(30)
 
     script.info_hook = look
     async with opened("scripted://") as backend:
@@ -122,7 +122,7 @@ async def test_cancelled_reading_feeds_its_sink_no_more(script: Scripted) -> Non
         async def read() -> None:
             await backend.read_many(files, lambda index, _: fed.append(index), size_bytes_max=9)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
                 group.start_soon(read)
                 await to_thread.run_sync(first.wait, 10)

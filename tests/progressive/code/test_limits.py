@@ -83,7 +83,8 @@ async def test_time_is_over_whatever_a_program_catches(body: str) -> None:
         assert await is_healthy(code)
     assert ended.kind is FailureKind.TIMEOUT
     assert "it did not end within 0.3 s" in ended.message
-    assert elapsed_s < 4
+    # What it waits for takes a minute or has no end.
+    assert elapsed_s < 20
 
 
 async def test_a_program_that_only_computes_does_not_take_its_process_with_it() -> None:

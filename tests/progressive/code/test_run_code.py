@@ -266,20 +266,20 @@ async def test_calls_with_different_keys_overlap() -> None:
 
 
 async def test_overlapping_takes_the_time_of_one_round() -> None:
+    here, all_here = 0, anyio.Event()
+
     async def execute(_arguments: JsonObject, _context: ToolContext) -> JsonValue:
-        await anyio.sleep(0.05)
+        nonlocal here
+        here += 1
+        if here == 10:
+            all_here.set()
+        await all_here.wait()
         return None
 
-    async with bench(tool("wait", execute, concurrency_safe=always)) as made:
-
-        async def elapsed_s(code: str) -> float:
-            started_s = time.monotonic()
-            await made.value(code)
-            return time.monotonic() - started_s
-
-        one_by_one = await elapsed_s("for _ in range(10): await tools.wait({})")
-        at_once = await elapsed_s("import asyncio\nawait asyncio.gather(*[tools.wait({}) for _ in range(10)])")
-    assert one_by_one / at_once > 3
+    # Each call waits in the middle for all others: one after another they would never end.
+    async with bench(tool("wait", execute, concurrency_safe=always), timeout_s=60) as made:
+        gather = "import asyncio\nreturn await asyncio.gather(*[tools.wait({}) for _ in range(10)])"
+        assert await made.value(gather) == [None] * 10
 
 
 async def test_aborting_a_program_cancels_its_calls() -> None:
@@ -405,11 +405,17 @@ async def took_s(run: Callable[[], Awaitable[object]]) -> float:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_warm_program_costs_a_few_milliseconds() -> None:
+    async def cold() -> None:
+        async with bench(answering("read")) as made:
+            await made.value("return 1")
+
+    # The least of several: a machine that does something else adds to all others. No process is started, and no module
+    # loaded, which makes it some seven times as quick.
+    cold_s = min([await took_s(cold) for _ in range(3)])
     async with bench(answering("read")) as made:
         await made.value("return 1")
-        # The least of many: a machine that does something else adds to all others.
         least_s = min([await took_s(lambda: made.value("return 1")) for _ in range(50)])
-    assert least_s < 0.005
+    assert least_s < cold_s / 3
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -421,7 +427,8 @@ async def test_the_loop_goes_on_while_a_program_computes() -> None:
             await asyncio.sleep(0.005)
             ticks += 1
     assert (await running).code == FailureKind.TIMEOUT
-    assert ticks > 10
+    # A loop that is held up comes back once, however long it took.
+    assert ticks > 3
 
 
 async def test_a_call_that_is_cut_off_by_the_end_of_its_program_is_observed() -> None:

@@ -92,9 +92,9 @@ def spreading(levels: int) -> JsonObject:
     ],
 )
 def test_hostile_schema_gives_bounded_text_soon(schema: JsonObject) -> None:
-    started_s = time.perf_counter()
+    started_s = time.thread_time()
     text = stubs([tool(output=schema)])
-    assert time.perf_counter() - started_s < 5
+    assert time.thread_time() - started_s < 5
     assert len(text) < 100_000
     assert declared(text)[-2:] == ["ProbeResult", "Tools"]
 

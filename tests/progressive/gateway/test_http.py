@@ -307,9 +307,9 @@ async def test_a_timeout_reaches_the_server_and_a_hanging_one_holds_up_nobody() 
 
     async with (
         RawHttp.running(legacy(hang)) as server,
-        opened(HttpMount(name="web", url=server.url), call_timeout_s=0.3) as world,
+        opened(HttpMount(name="web", url=server.url), call_timeout_s=1.5) as world,
     ):
-        with anyio.fail_after(5):
+        with anyio.fail_after(15):
             failure = await world.failure("mcp__web__tool")
         assert failure.code == "TOOL_TIMEOUT"
         await until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.asked))

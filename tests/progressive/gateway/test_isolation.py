@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ async def assert_no_more_than(before: dict[str, int], **room: int) -> None:
     def excess() -> dict[str, int]:
         return {what: count for what, count in census().items() if count > allowed[what]}
 
-    with anyio.move_on_after(5):
+    with anyio.move_on_after(15):
         await until(lambda: not excess())
     assert excess() == {}
 
@@ -60,12 +59,10 @@ class Stopwatch:
 
 
 @pytest.fixture
-def frozen_heap() -> Generator[None]:
+def frozen_heap() -> None:
     """Keep what earlier tests have loaded out of the collections of garbage, as `seamfs serve` does."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 async def test_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: Path, anyio_backend: str) -> None:
@@ -119,7 +116,7 @@ async def test_a_rude_server_holds_up_nobody(tmp_path: Path, flag: str) -> None:
         tasks.start_soon(stopwatch.run)
         async with opened(mount_of(flag, tmp_path), runtime=world.runtime, connect_timeout_s=1.0, stop_grace_s=0.2):
             for _ in range(20):
-                with anyio.fail_after(5):
+                with anyio.fail_after(15):
                     await world.value("mcp__good__echo")
         tasks.cancel_scope.cancel()
     # The message with a thousand tools is read in one go.

@@ -203,7 +203,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_not_ready(tmp_path: Pa
     server = RawServer(tmp_path / "raw", "silent")
     runtime = ToolRuntime()
     gateway = Gateway(runtime, [server.mount()], GatewayOptions(stop_grace_s=0.1))
-    with anyio.fail_after(5):
+    with anyio.fail_after(15):
         async with gateway.opened():
             await gateway.settled(0.05)
             assert gateway.status()[0].state == "connecting"
@@ -273,7 +273,7 @@ async def test_while_a_server_is_gone_its_tools_stay_and_fail_at_once(server: Ra
     async with opened(server.mount(), backoff_initial_s=600.0, backoff_max_s=600.0) as world:
         await world.call("mcp__raw__crash")
         await until(lambda: world.status().state == "waiting")
-        with anyio.fail_after(1):
+        with anyio.fail_after(10):
             failure = await world.failure("mcp__raw__crash")
         assert world.names == ["mcp__raw__crash"]
         assert (failure.code, failure.retryable) == ("TOOL_UNAVAILABLE", True)
@@ -293,7 +293,7 @@ async def test_a_server_that_comes_back_keeps_its_tools(server: RawServer) -> No
 
 async def test_a_timeout_reaches_the_server_and_a_late_answer_is_dropped(server: RawServer) -> None:
     server.lists(tools("hang", "echo"))
-    async with opened(server.mount(), call_timeout_s=0.3) as world:
+    async with opened(server.mount(), call_timeout_s=1.5) as world:
         failure = await world.failure("mcp__raw__hang")
         assert failure.code == "TOOL_TIMEOUT"
         await until(lambda: len(server.notes("cancelled")) == 1)
@@ -311,7 +311,7 @@ async def test_a_cancelled_call_returns_at_once_and_reaches_the_server(server: R
             call = ToolCall("mcp__raw__hang", {}, id="1")
             results.append(await world.runtime.execute(call, abort=abort))
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(15):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run)
                 await until(lambda: server.notes("calls") == ["hang"])
@@ -334,7 +334,7 @@ SCHEMA: JsonObject = {"type": "object", "properties": {}}
 )
 async def test_what_a_server_asks_of_its_client_is_declined(server: RawServer, method: str, params: JsonObject) -> None:
     server.lists(tools("ask"))
-    async with opened(server.mount(), call_timeout_s=0.5) as world:
+    async with opened(server.mount(), call_timeout_s=1.5) as world:
         await world.call("mcp__raw__ask", method=method, params=params)
         await until(lambda: len(server.notes("answers")) == 1)
         assert "not supported" in json.loads(server.notes("answers")[0])["error"]["message"]
