@@ -133,8 +133,8 @@ def lacks_cached(fd: int, offset: int, size_bytes: int) -> bool:
     """Tell whether the kernel is known not to have all of a part of an open file in memory.
 
     It does not tell before Linux 6.5, nor, later, of files that the user neither owns nor may write. If what is missing
-    is read with `READ_CACHED`, the kernel begins to fetch it, and of a file in many pieces it waits for the disk to tell
-    where they are.
+    is read with `READ_CACHED`, the kernel begins to fetch it, and of a file in many pieces it waits for the disk to
+    tell where they are.
     """
     if _syscall is None or size_bytes <= 0:
         return False
