@@ -178,8 +178,10 @@ async def test_a_program_that_runs_into_its_limit_says_so_and_the_next_one_runs(
     assert returned(after) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("code", [ENDLESS, HANGING], ids=["loop", "call"])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGTERM, ENDLESS, id="loop"), pytest.param(signal.SIGINT, HANGING, id="call")],
+)
 def test_over_stdio_a_signal_ends_server_program_and_worker_at_once(
     root: Path, tmp_path: Path, number: signal.Signals, code: str
 ) -> None:
