@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import struct
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -22,7 +23,7 @@ from backends.local._kernel import READ_CACHED, lacks_cached, open_cached, opens
 from backends.local._tree import Tree
 from backends.options import LocalOptions
 from fs_core.digest import content_digest
-from fs_core.errors import FsError, NotRegularFile, SandboxDenied, StaleVersion, Unavailable
+from fs_core.errors import FsError, NotRegularFile, SandboxDenied, StaleVersion, TooLarge, Unavailable
 from fs_core.filesystem import BackedFileSystem
 from fs_core.page import Window
 from fs_core.policy import Unguarded
@@ -326,6 +327,21 @@ async def test_more_than_is_read_without_a_thread_takes_one(
     assert len(hops) == 1
 
 
+async def test_a_file_that_tells_no_size_takes_a_thread(backend: LocalBackend, root: Path, hops: list[object]) -> None:
+    (root / "a").write_bytes(b"")
+    target = await target_of(backend, "a")
+    assert (await backend.read(target)).data == b""
+    assert len(hops) == 1
+
+
+async def test_a_file_that_is_one_byte_too_large_is_refused(backend: LocalBackend, root: Path) -> None:
+    (root / "a").write_bytes(b"four")
+    target = await target_of(backend, "a")
+    with pytest.raises(TooLarge):
+        await backend.read_whole(target, size_bytes_max=3)
+    assert (await backend.read_whole(target, size_bytes_max=4)).data == b"four"
+
+
 async def test_links_are_followed_and_those_that_lead_out_are_denied(
     backend: LocalBackend, root: Path, tmp_path: Path
 ) -> None:
@@ -360,6 +376,8 @@ async def test_only_regular_files_are_opened(
     def noted(directory: int, path: str, flags: int) -> int | None:
         if not flags & os.O_PATH:
             opened.append(path)
+            assert flags & os.O_NONBLOCK  # it may have become a FIFO since it was looked at
+            assert flags & os.O_NOFOLLOW
         return look(directory, path, flags)
 
     monkeypatch.setattr(_cached, "open_cached", noted)
@@ -367,6 +385,9 @@ async def test_only_regular_files_are_opened(
         with pytest.raises(NotRegularFile):
             await backend.read(await target_of(backend, path))
     assert opened == []
+    (root / "a").write_bytes(b"x")
+    await backend.read(await target_of(backend, "a"))
+    assert opened == ["a"]
 
 
 async def test_no_descriptor_left_is_told_as_in_a_thread(
@@ -462,6 +483,19 @@ def test_what_is_on_no_disk_of_this_machine_is_left_to_threads() -> None:
             assert not opens_cached(fd)
         finally:
             os.close(fd)
+
+
+def test_no_disk_mount_or_link_is_gone_to_when_a_path_is_opened_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def noted(_number: int, _directory: int, _path: bytes, how: bytes, _size_bytes: int) -> int:
+        asked.append(struct.unpack("=QQQ", how)[2])
+        return -1
+
+    monkeypatch.setattr("backends.local._kernel._syscall", noted)
+    assert open_cached(0, "a", os.O_RDONLY) is None
+    # linux/openat2.h: RESOLVE_NO_XDEV, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH, RESOLVE_CACHED
+    assert asked == [0x01 | 0x04 | 0x08 | 0x20]
 
 
 def test_no_other_file_system_is_entered_and_no_link_followed(root: Path) -> None:
