@@ -32,7 +32,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> int:
     """Scans ask for this many bytes at a time, so that a few hundred KiB are many parts; no store is fast."""
     monkeypatch.setattr("backends.s3._scan.PART_BYTES", 1 << 16)
-    monkeypatch.setattr("backends.s3._scan._FAST_WITHIN_S", 0.0)
+    monkeypatch.setattr("backends.s3._scan._FAST_WITHIN_S", -1.0)
     return 1 << 16
 
 
