@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import zipfile
@@ -16,6 +15,7 @@ from typing import Final
 
 from tests.docs.blocks import PROJECT, Block
 from tests.docs.forks import CLIENT, VARIABLE
+from tests.support.ports import free_port
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
 
@@ -55,7 +55,7 @@ class World:
         self.home = home
         self._s3, self._sftp, self._forks, self._variables = s3, sftp, forks, variables
         self._remote = sftp.fresh_directory()
-        self._http_port = _free_port()
+        self._http_port = free_port()
         for root in (home / "repo", self._remote):
             _plant(root)
         self._plant_bucket()
@@ -185,9 +185,3 @@ def _plant(root: Path) -> None:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -103,7 +103,8 @@ async def test_latency_delays_each_call_and_calls_wait_side_by_side(store: Memor
         for _ in range(20):
             group.start_soon(backend.stat, target)
     elapsed_s = anyio.current_time() - start_s
-    assert 0.1 <= elapsed_s < 0.5
+    # One after another they would take a second at least.
+    assert 0.1 <= elapsed_s < 0.95
     assert backend.calls["stat"] == 20
 
 

@@ -23,6 +23,7 @@ from seamfs.mcp_agents import Agents
 from seamfs.mcp_server import build_server
 from seamfs.programs import programs
 from seamfs.workspace import Workspace
+from tests.support.ports import free_port
 
 __all__ = [
     "HARMLESS",
@@ -30,7 +31,6 @@ __all__ = [
     "STABLE",
     "TOOLBOX",
     "Stand",
-    "free_port",
     "invoke",
     "listening",
     "meta_of",
@@ -114,12 +114,6 @@ def meta_of(result: CallToolResult) -> dict[str, Any]:
 async def invoke(client: Client, name: str, /, **arguments: Any) -> CallToolResult:
     """Call a tool through invoke_tool."""
     return await client.call_tool("invoke_tool", {"name": name, "arguments": arguments})
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from mcp import Client, StdioServerParameters, types
 
 from fs_core.testing.memory import MemoryStore
 from seamfs.cli import main
-from tests.seamfs.mounted import STABLE, free_port, invoke, listening, stand, text_of
+from tests.seamfs.mounted import STABLE, invoke, listening, stand, text_of
 from tests.seamfs.processes import command, environment
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("npm")]
 

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -33,10 +32,13 @@ from fs_core.protocol import Backend
 from fs_core.testing.harness import StoreHarness
 from fs_core.types import Target
 from seamfs.embedded.s3 import embedded_s3
+from tests.support.ports import free_port
 
 __all__ = ["S3Harness", "S3Server", "moto_server", "rclone_server", "seaweedfs", "seaweedfs_server", "target_of"]
 
 _START_TIMEOUT_S = 45.0
+_GRPC_PORTS = (10_000, 10_001, 10_002, 10_003)
+"""Above its first port, SeaweedFS takes these too."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def seaweedfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Ser
 @contextmanager
 def seaweedfs(directory: Path) -> Generator[S3Server]:
     """Run SeaweedFS: a real server with authentication and atomic conditions."""
-    base = _free_port_block()
+    base = free_port(1, 2, 3, *_GRPC_PORTS)
     server = S3Server("seaweedfs", f"http://127.0.0.1:{base}", "SEAMFSTESTACCESSKEY0", secrets.token_hex(20))
     (directory / "data").mkdir()
     (directory / "s3.json").write_text(_seaweedfs_identities(server))
@@ -189,7 +191,7 @@ def seaweedfs(directory: Path) -> Generator[S3Server]:
 def rclone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """rclone: accepts conditions and ignores them."""
     directory = tmp_path_factory.mktemp("rclone")
-    server = S3Server("rclone", f"http://127.0.0.1:{_free_port()}", "rclonekey", secrets.token_hex(16))
+    server = S3Server("rclone", f"http://127.0.0.1:{free_port()}", "rclonekey", secrets.token_hex(16))
     (directory / "data").mkdir()
     arguments = [
         *("serve", "s3", f"--addr={server.endpoint_url.removeprefix('http://')}", "--config="),
@@ -259,27 +261,3 @@ def _seaweedfs_identities(server: S3Server) -> str:
     credentials = {"accessKey": server.access_key_id, "secretKey": server.secret_access_key}
     identity = {"name": "tests", "credentials": [credentials], "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
     return json.dumps({"identities": [identity]})
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def _free_port_block() -> int:
-    """Return a port such that it, the next three, and each of them plus 10000 are free."""
-    for _ in range(200):
-        base = 20000 + secrets.randbelow(25000)
-        if all(_is_free(base + offset + grpc) for offset in range(4) for grpc in (0, 10000)):
-            return base
-    _cannot_start("no block of free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as listener:
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

@@ -26,6 +26,7 @@ from fs_core.protocol import Backend
 from fs_core.testing.harness import DirectoryHarness
 from fs_core.types import Target
 from seamfs.embedded.sftp import SftpFactory, embedded_sftp
+from tests.support.ports import free_port
 
 __all__ = [
     "SftpHarness",
@@ -144,7 +145,7 @@ def real_server(directory: Path, *, extra: str = "", subsystem: str = "internal-
     root.mkdir()
     for name in ("host_key", "client_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(keys / name)], check=True)
-    port = _free_port()
+    port = free_port()
     (keys / "authorized_keys").write_text((keys / "client_key.pub").read_text())
     (keys / "known_hosts").write_text(f"[127.0.0.1]:{port} {(keys / 'host_key.pub').read_text()}")
     (keys / "client_config").touch()
@@ -170,12 +171,6 @@ def real_server(directory: Path, *, extra: str = "", subsystem: str = "internal-
         process.terminate()
         process.wait(10)
         log.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _wait_for_banner(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from progressive.gateway import HttpMount
 from tests.progressive.gateway.raw_http import Answer, Asked, Handler, RawHttp, json_answer, legacy
 from tests.progressive.gateway.support import SERVERS, definition, opened, until
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -60,12 +61,6 @@ class SdkServer:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -228,9 +228,9 @@ async def test_a_pattern_that_explodes_elsewhere_is_answered_at_once(
     name: str, arguments: dict[str, JsonValue]
 ) -> None:
     bench = SearchBench({"a" * 200: b"a" * 20_000 + b"b\n", "x" * 200: b"x" * 20_000 + b"\n"})
-    started_s = time.perf_counter()
+    started_s = time.process_time()
     result = await bench.call(name, **arguments)
-    assert time.perf_counter() - started_s < 5
+    assert time.process_time() - started_s < 5
     assert not isinstance(result, ToolFailure)
 
 
