@@ -168,7 +168,7 @@ async def test_what_is_found_is_searched_although_the_next_names_take_long() -> 
             return await super().list_many(directories, entries_max=entries_max, with_sizes=with_sizes)
 
     backend = Endless({"a": b"x\n", "b/c": b"x\n"}, bulk=Bulk(files=100, calls=1))
-    found = await search(backend, "x", bounds=SearchBounds(timeout_s=0.2))
+    found = await search(backend, "x", bounds=SearchBounds(timeout_s=1.5))
     assert shown(found) == ["a:1:x"]
     assert (found.files_searched, found.bound, found.is_exact) == (1, Bound.SECONDS, False)
 
@@ -423,7 +423,7 @@ async def test_a_search_that_has_no_time_left_ends_with_what_it_has() -> None:
                 await anyio.sleep_forever()
 
     backend = Stuck(numbered(10), bulk=Bulk(files=2, calls=2))
-    found = await search(backend, "x", bounds=SearchBounds(timeout_s=0.2))
+    found = await search(backend, "x", bounds=SearchBounds(timeout_s=1.5))
     assert [file.path for file in found.files] == ["00", "01", "02", "03"]
     assert (found.bound, found.is_exact) == (Bound.SECONDS, False)
     assert (found.files_searched, found.files_left) == (4, 6)
