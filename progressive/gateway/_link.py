@@ -135,11 +135,13 @@ class Link:
         self._ending = Ending()
         fault: Exception = _CLOSED
         deadline_s = anyio.current_time() + self._options.connect_timeout_s
-        with anyio.CancelScope(deadline=deadline_s) as self._attempting:
-            try:
+        self._attempting = anyio.CancelScope(deadline=deadline_s)
+        try:
+            # An error that came together with the cancellation leaves the scope, in a group.
+            with self._attempting:
                 await self._hold(self._attempting, self._ending)
-            except Exception as error:  # noqa: BLE001 - whatever a foreign server brings about concerns its mount alone
-                fault = error
+        except Exception as error:  # noqa: BLE001 - whatever a foreign server brings about concerns its mount alone
+            fault = error
         if self._attempting.cancelled_caught:
             # While closing there is a reason already, which stays.
             self._ending.seal(f"the server was not ready within {self._options.connect_timeout_s:g} s")
