@@ -1,8 +1,8 @@
 """What the kernel has in memory, on the caller's own thread: it is there sooner than a worker thread begins.
 
 Nothing here waits for a disk or a server; what would have to wait, or fails, is `None`, and is asked for again in a
-worker thread, which waits, and tells why it fails. A program that intercepts opening, such as a virus scanner, is waited
-for all the same.
+worker thread, which waits, and tells why it fails. A program that intercepts opening, such as a virus scanner, is
+waited for all the same.
 """
 
 import os
