@@ -17,6 +17,7 @@ from fs_core.errors import FsError
 from fs_core.filesystem import BackedFileSystem
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
+from fs_core.text import has_lone_surrogate
 from seamfs.setting_sources import found_settings
 from seamfs.terminal import write_json, write_text
 from tool_fs.limits import ReadLimits
@@ -31,10 +32,10 @@ __all__ = ["print_page"]
 
 def print_page(root: str, path: str, *, offset: int | None, limit: int | None, as_json: bool) -> bool:
     """Print a page as the tool returns it, or nothing where it has to be asked, and tell whether it was printed."""
-    if found_settings() or not _is_unicode(path) or min(offset or 1, limit or 1) < 1 or 0 in {offset, limit}:
+    if found_settings() or has_lone_surrogate(path) or min(offset or 1, limit or 1) < 1 or 0 in {offset, limit}:
         return False
     page = anyio.run(partial(_page, root, path, offset=offset, limit=limit))
-    if page is None or not _is_unicode(page["path"]):
+    if page is None or has_lone_surrogate(page["path"]):
         return False
     if as_json:
         write_json(page, sys.stdout)
@@ -54,11 +55,3 @@ async def _page(root: str, path: str, *, offset: int | None, limit: int | None) 
     except FsError:
         # Told by the call of the tool: a refusal may be slow.
         return None
-
-
-def _is_unicode(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -12,9 +12,10 @@ from typing import Final
 from backends._workers import WorkerCall
 from backends.local._errors import refusal_of_one
 from backends.local._kernel import open_without_links
-from backends.local._tree import directory_below, is_text
+from backends.local._tree import directory_below
 from fs_core.errors import FsError, NotDirectory, Reason
 from fs_core.paths import is_staged_name
+from fs_core.text import has_lone_surrogate
 from fs_core.types import Entry, FileKind, Level, Listing, Target
 
 __all__ = ["KINDS", "NamesByKind", "levels", "listing_of", "open_names"]
@@ -164,8 +165,8 @@ def _drop_staged(names: list[str]) -> None:
 
 def _addressable(names: list[str], kind: FileKind) -> tuple[list[str], list[Entry]]:
     """Return the names that are text, and entries for those that are not."""
-    odd = [Entry(_shown(name), kind, addressable=False) for name in names if not is_text(name)]
-    return [name for name in names if is_text(name)] if odd else names, odd
+    odd = [Entry(_shown(name), kind, addressable=False) for name in names if has_lone_surrogate(name)]
+    return [name for name in names if not has_lone_surrogate(name)] if odd else names, odd
 
 
 def _shown(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from backends.local._kernel import open_without_links
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
+from fs_core.text import has_lone_surrogate
 
 __all__ = [
     "MadeParent",
@@ -23,7 +24,6 @@ __all__ = [
     "Opened",
     "Tree",
     "directory_below",
-    "is_text",
     "open_regular",
     "opened_regular",
     "regular_or_refuse",
@@ -92,7 +92,7 @@ class Tree:
             name = pending.pop()
             if name in {"", "."}:
                 continue
-            if not is_text(name):
+            if has_lone_surrogate(name):
                 reason = "a symbolic link leads to a name that is not UTF-8"
                 raise InvalidPath(reason, path=path, operation="resolve")
             if len(os.fsencode(name)) > NAME_BYTES_MAX:
@@ -247,15 +247,6 @@ def _link_text(root: int, names: list[str], *, path: str) -> str | None:
         if error.errno == errno.ENOTDIR:
             raise NotFound(Reason.THROUGH_FILE, path=path, operation="resolve") from error
         raise
-
-
-def is_text(name: str) -> bool:
-    """Whether a name from the disk is one that a path could give."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _resolved(absolute: Path, *, path: str) -> Path:
