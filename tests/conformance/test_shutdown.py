@@ -16,9 +16,10 @@ from fs_core.protocol import Backend
 from fs_core.testing.conformance import target_of
 from fs_core.testing.harness import StoreHarness
 from fs_core.types import Always, IfAbsent, IfVersion, Target, Version
+from tests.support.census import Census
 from tests.support.nth_await import Way, cancelled_at_suspension
 from tests.support.s3_servers import S3Harness
-from tests.support.store_stage import AT_ONCE, FILE, OLD, PROMPT_S, Census, new_store
+from tests.support.store_stage import AT_ONCE, FILE, OLD, PROMPT_S, new_store
 
 pytestmark = pytest.mark.anyio
 
@@ -91,7 +92,6 @@ async def test_after_closing_every_operation_is_unavailable_and_closing_again_is
             await operation(backend, target)
         assert "closed" in refused.value.reason, name
     assert harness.get(FILE) == OLD
-    gc.collect()
     await before.is_back()
 
 
@@ -104,7 +104,6 @@ async def test_closing_at_once_by_many_returns_when_all_is_closed(harness: Store
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(backend.aclose)
-    gc.collect()
     await before.is_back()
 
 

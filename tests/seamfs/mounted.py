@@ -4,13 +4,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import anyio
 from mcp import Client, types
 from mcp.server import Server
 from mcp.types import CallToolResult
@@ -24,6 +23,7 @@ from seamfs.mcp_server import build_server
 from seamfs.programs import programs
 from seamfs.workspace import Workspace
 from tests.support.ports import free_port
+from tests.support.waiting import WAIT_S
 
 __all__ = [
     "HARMLESS",
@@ -37,14 +37,12 @@ __all__ = [
     "stand",
     "text_of",
     "toolbox_over_http",
-    "until",
 ]
 
 TOOLBOX = (sys.executable, str(Path(__file__).parent / "servers" / "toolbox.py"), "stdio")
 HARMLESS = ["glob", "grep", "list_dir", "read"]
 OWN = ["edit", "glob", "grep", "list_dir", "read", "write"]
 STABLE = sorted(["describe_tools", "invoke_tool", "search_tools", *OWN])
-WAIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +89,6 @@ async def stand(
         surface = await layer.surface()
         await layer.settled()
         yield Stand(workspace, layer, build_server(workspace, structured=structured, surface=surface))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another task or process brings about."""
-    with anyio.fail_after(WAIT_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
-            await anyio.sleep(0.01)
 
 
 def text_of(result: CallToolResult) -> str:

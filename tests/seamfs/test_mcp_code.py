@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from fs_core.testing.memory import MemoryStore
 from seamfs import mcp_server
 from tests.seamfs.gated import GatedBackend
-from tests.seamfs.mounted import OWN, meta_of, stand, text_of, until
+from tests.seamfs.mounted import OWN, meta_of, stand, text_of
+from tests.support.waiting import until
 from tool_runtime import Allow, Decision, Deny, Invocation, ToolCall
 from tool_runtime.scheduler import ALONE
 

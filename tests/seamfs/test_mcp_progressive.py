@@ -23,8 +23,8 @@ from tests.seamfs.mounted import (
     stand,
     text_of,
     toolbox_over_http,
-    until,
 )
+from tests.support.waiting import until
 from tool_runtime import Allow, Decision, Deny, Invocation
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,10 @@ from mcp.types import CallToolResult
 from seamfs import extras
 from seamfs.cli import main
 from seamfs.config import BadSettingError, load_settings
-from tests.seamfs.mounted import OWN, STABLE, TOOLBOX, meta_of, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import OWN, STABLE, TOOLBOX, meta_of, text_of, toolbox_over_http
 from tests.seamfs.processes import TIMEOUT_S, HttpServer, command, environment, http_server
 from tests.support.processes import children, command_of, cpu_ticks, is_running
+from tests.support.waiting import until, wait_until
 
 BOX = f"box={shlex.join(TOOLBOX)}"
 LISTED = {"code": ["run_code"], "both": sorted(["describe_tools", "run_code", "search_tools", *OWN])}
@@ -321,13 +322,6 @@ def send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 def program(code: str) -> dict[str, Any]:
     arguments = {"code": code, "description": "Lasts."}
     return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "run_code", "arguments": arguments}}
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
 
 
 def test_an_independent_client_lists_and_runs_a_program(root: Path) -> None:

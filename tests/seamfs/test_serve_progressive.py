@@ -13,9 +13,10 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from seamfs.cli import main
-from tests.seamfs.mounted import HARMLESS, STABLE, TOOLBOX, invoke, text_of, toolbox_over_http, until
+from tests.seamfs.mounted import HARMLESS, STABLE, TOOLBOX, invoke, text_of, toolbox_over_http
 from tests.seamfs.processes import TIMEOUT_S, command, environment, http_server
 from tests.support.processes import is_running
+from tests.support.waiting import until
 
 BOX = f"box={shlex.join(TOOLBOX)}"
 SILENT = f"silent={sys.executable} -c 'import time; time.sleep(600)'"

@@ -1,17 +1,13 @@
 """Two backends on a store with one file, and a look whether anything of them is left afterwards."""
 
-import asyncio
 import gc
-import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import anyio
 import pytest
-import sniffio
 
 from backends.generic import open_generic
 from backends.options import FsspecOptions
@@ -22,8 +18,9 @@ from fs_core.session import FileSession
 from fs_core.testing.conformance import target_of
 from fs_core.testing.harness import DirectoryHarness, StoreHarness
 from tests.cases.stores import new_root
+from tests.support.census import Census
 
-__all__ = ["AT_ONCE", "FILE", "OLD", "PROMPT_S", "Census", "Stage", "new_store", "staged"]
+__all__ = ["AT_ONCE", "FILE", "OLD", "PROMPT_S", "Stage", "new_store", "staged"]
 
 FILE: Final = "d/a.txt"
 OLD: Final = b"old content\n" * 3
@@ -33,8 +30,6 @@ PROMPT_S: Final = 15.0
 
 AT_ONCE: Final = 40
 """More operations than any store has places for."""
-
-_POOLED: Final = ("AnyIO worker", "Trio thread", "asyncio_", "fsspecIO")
 
 
 class GenericHarness(DirectoryHarness):
@@ -49,35 +44,6 @@ def new_store(store: str, request: pytest.FixtureRequest) -> StoreHarness:
     if store == "generic":
         return GenericHarness(request.getfixturevalue("tmp_path"))
     return new_root(".", store, request).workspace
-
-
-@dataclass(frozen=True)
-class Census:
-    """What this process holds. Idle threads that event loops keep for later are not counted: they hold nothing."""
-
-    threads: tuple[str, ...]
-    descriptors: int
-    tasks: int
-
-    @classmethod
-    def take(cls) -> "Census":
-        names = (thread.name for thread in threading.enumerate() if not thread.name.startswith(_POOLED))
-        return cls(
-            threads=tuple(sorted(name.rstrip("0123456789") for name in names)),
-            descriptors=sum(1 for _ in Path("/proc/self/fd").iterdir()),
-            tasks=len(asyncio.all_tasks()) if sniffio.current_async_library() == "asyncio" else 0,
-        )
-
-    async def is_back(self) -> None:
-        """Wait until nothing more is held than now; servers in this process take a moment to see that a client left."""
-        deadline_s = anyio.current_time() + PROMPT_S
-        while not self._covers(now := Census.take()):
-            assert anyio.current_time() < deadline_s, (self, now)
-            await anyio.sleep(0.002)
-
-    def _covers(self, other: "Census") -> bool:
-        is_covered = all(other.threads.count(name) <= self.threads.count(name) for name in other.threads)
-        return is_covered and other.descriptors <= self.descriptors and other.tasks <= self.tasks
 
 
 @dataclass(frozen=True)

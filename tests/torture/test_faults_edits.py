@@ -4,13 +4,9 @@ A change that was acknowledged is there once, one that was refused is not, one w
 not at all. After every answer the next read and edit work as soon as the traffic does.
 """
 
-import threading
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from pathlib import Path
 
-import anyio
 import pytest
 
 from fs_core.edit import Edit
@@ -21,6 +17,7 @@ from fs_core.policy import MemoryObservations, OwnerId, ReadBeforeWrite
 from fs_core.protocol import Backend
 from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
+from tests.support.census import Census
 from tests.support.s3_servers import S3Server
 from tests.support.sftp_servers import SftpServer
 from tests.torture.faults import FaultPlan, Kind, Proxy
@@ -32,7 +29,6 @@ pytestmark = pytest.mark.anyio
 EDITS = 30
 REQUEST_TIMEOUT_S = 0.5
 READS_MAX = 30
-LEFT_WAIT_S = 15.0
 
 
 @pytest.fixture
@@ -124,11 +120,6 @@ def _judge(agent: Agent, harness: StoreHarness) -> None:
     assert set(there) <= set(counts)
 
 
-def _held() -> tuple[int, int]:
-    """Return how many descriptors and threads there are."""
-    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
-
-
 async def _opened(opening: Callable[[], Awaitable[Backend]]) -> Backend:
     """Open a workspace; the first connection may break as any other."""
     for _ in range(READS_MAX):
@@ -144,13 +135,10 @@ async def _work_and_close(opening: Callable[[], Awaitable[Backend]], proxy: Prox
     """Work over a backend that is opened for it, and look that nothing of it stays."""
     # The first one leaves the worker threads of the event loop, which stay.
     await (await _opened(opening)).aclose()
-    before = _held()
+    before = Census.take()
     async with aclosing(await _opened(opening)) as backend:
         await _work(backend, proxy, harness)
-    deadline_s = time.monotonic() + LEFT_WAIT_S
-    while any(now > then for now, then in zip(_held(), before, strict=True)):
-        assert time.monotonic() < deadline_s, (_held(), before)
-        await anyio.sleep(0.02)
+    await before.is_back()
 
 
 @pytest.mark.xdist_group("seaweedfs")

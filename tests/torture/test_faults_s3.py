@@ -3,19 +3,18 @@
 import http.client
 import socket
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
+from tests.support.census import Census
+from tests.support.waiting import WAIT_S, wait_until
 from tests.torture.faults import FaultPlan, Kind, Proxy
 from tests.torture.s3_faults import Moment, RequestFault, fault_of, s3_fault_proxy
 
-WAIT_S = 20.0
 BODY = bytes(range(256)) * 400
 Answer = tuple[int, bytes]
 
@@ -109,13 +108,6 @@ def requesting(proxy: Proxy, method: str, body: bytes | None = None) -> Generato
         finally:
             future.exception(WAIT_S)
             connection.close()
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < deadline_s, "waited in vain"
-        time.sleep(0.005)
 
 
 def test_without_faults_one_connection_carries_requests_and_answers_of_every_form(store: Store) -> None:
@@ -342,7 +334,7 @@ def test_a_plan_that_promises_more_than_is_possible_is_refused() -> None:
 
 
 def test_the_end_of_a_proxy_leaves_no_thread_and_no_socket(store: Store) -> None:
-    threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    before = Census.take()
     clients: list[socket.socket] = []
     with s3_fault_proxy(store.url, FaultPlan(seed=0, swallow=0.5, delay=0.5, delay_s_max=60.0)) as proxy:
         for _ in range(20):
@@ -351,5 +343,4 @@ def test_the_end_of_a_proxy_leaves_no_thread_and_no_socket(store: Store) -> None
         wait_until(lambda: proxy.injected.total() == 20)
     for client in clients:
         client.close()
-    wait_until(lambda: threading.active_count() <= threads)
-    assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+    before.wait_until_back()

@@ -2,17 +2,16 @@
 
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
+from tests.support.census import Census
+from tests.support.waiting import WAIT_S, wait_until
 from tests.torture.faults import FaultPlan, Kind
 from tests.torture.stream_faults import STREAM_UNIT_BYTES, Direction, planned_faults, silenced, stream_fault_proxy
 
-WAIT_S = 20.0
 DATA = bytes(range(256)) * 16
 
 
@@ -91,13 +90,6 @@ def use(client: socket.socket) -> None:
     """Send and receive until the system says that the connection is no more."""
     while client.recv(100) == b"":
         client.sendall(b"x")
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < deadline_s, "waited in vain"
-        time.sleep(0.005)
 
 
 def test_without_faults_bytes_and_the_end_of_each_side_pass(greeting_sink: Sink) -> None:
@@ -237,7 +229,7 @@ def test_a_server_that_is_not_there_ends_its_clients_connection_alone(sink: Sink
 
 
 def test_the_end_of_a_proxy_leaves_no_thread_and_no_socket(sink: Sink) -> None:
-    threads, descriptors = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    before = Census.take()
     plan = FaultPlan(seed=0, swallow=0.5, delay=0.5, delay_s_max=600.0)
     with stream_fault_proxy(sink.port, plan) as proxy:
         clients = [connected(proxy.port) for _ in range(50)]
@@ -246,5 +238,4 @@ def test_the_end_of_a_proxy_leaves_no_thread_and_no_socket(sink: Sink) -> None:
         wait_until(lambda: proxy.injected.total() == len(clients))
     for client in clients:
         client.close()
-    wait_until(lambda: threading.active_count() <= threads)
-    assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+    before.wait_until_back()

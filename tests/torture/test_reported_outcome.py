@@ -9,6 +9,7 @@ import pytest
 from fs_core.errors import OutcomeUnknown
 from fs_core.paths import is_staged_name
 from fs_core.types import NoteKind, WriteReceipt
+from tests.support.census import Census
 from tests.torture.crash_recorder import Fault, Recorder
 from tests.torture.crash_scenarios import SCENARIOS, THEIRS, Run, Scenario, perform, standing
 
@@ -56,7 +57,7 @@ def failing_runs(
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_what_is_reported_of_a_write_in_which_a_call_fails_is_true(scenario: Scenario, tmp_path: Path) -> None:
-    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    before = Census.take()
     refused = 0
     for call, root, run in failing_runs(scenario, tmp_path):
         refused += not all(isinstance(outcome, WriteReceipt) for outcome in run.outcomes)
@@ -66,7 +67,7 @@ def test_what_is_reported_of_a_write_in_which_a_call_fails_is_true(scenario: Sce
         else:
             assert untruths(scenario, run, root, call) == []
     assert refused
-    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+    before.wait_until_back()
 
 
 @pytest.mark.parametrize("scenario", [one for one in SCENARIOS if not one.has_foreign], ids=lambda one: one.name)

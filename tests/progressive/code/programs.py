@@ -1,10 +1,8 @@
 """A sandbox with small limits, tools for programs to call, and a look at the processes around it."""
 
-import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -141,11 +139,3 @@ async def bench(*tools: Tool[Any], runtime: ToolRuntime | None = None, **options
 def interpreters() -> set[int]:
     """Return the interpreters that this process has started, once they have their name; other tests start servers."""
     return {pid for pid in children() if command_of(pid) == "monty"}
-
-
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def threads() -> int:
-    return threading.active_count()

@@ -1,6 +1,5 @@
 """Whatever a program does, and whatever happens to its process, the sandbox is as it was and the next program runs."""
 
-import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -18,11 +17,10 @@ from tests.progressive.code.programs import (
     failed,
     finished,
     interpreters,
-    open_files,
     sandbox,
     stuck,
-    threads,
 )
+from tests.support.census import Census
 from tests.support.processes import children
 from tool_runtime import ToolFailure, ToolResult, ToolSuccess
 
@@ -322,27 +320,13 @@ async def test_calls_that_nobody_waits_for_any_more_are_cancelled() -> None:
     assert calls.cancelled == 1
 
 
-def census() -> dict[str, int]:
-    gc.collect()
-    return {"processes": len(interpreters()), "files": open_files(), "threads": threads()}
-
-
 async def leaves_nothing(rounds: Callable[[], Awaitable[None]]) -> None:
     """Check that no more processes, files and threads are there after many rounds than after the first."""
     await rounds()
-    # A thread that waits for work is kept for a while; no round may add one.
-    allowed = {what: count + (2 if what == "threads" else 0) for what, count in census().items()}
+    before = Census.take()
     for _ in range(ROUNDS):
         await rounds()
-
-    def excess() -> dict[str, int]:
-        return {what: count for what, count in census().items() if count > allowed[what]}
-
-    # A process that was killed may be there for a moment, and one that is new have the name of ours.
-    with anyio.move_on_after(20):
-        while excess():  # noqa: ASYNC110 - processes and threads have no event
-            await anyio.sleep(0.005)
-    assert excess() == {}
+    await before.is_back()
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 from pydantic import JsonValue, SecretStr
 
 from progressive.gateway import Gateway, GatewayOptions, Mount, MountStatus, StdioMount
+from tests.support.waiting import WAIT_S, until
 from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSuccess
 
-__all__ = ["RawServer", "World", "definition", "opened", "until"]
+__all__ = ["RawServer", "World", "definition", "opened"]
 
 SERVERS = Path(__file__).parent / "servers"
-WAIT_S = 20.0
 
 QUICK = GatewayOptions(
     backoff_initial_s=0.001,
@@ -33,12 +32,6 @@ QUICK = GatewayOptions(
 
 def definition(name: str, **more: Any) -> JsonObject:
     return {"name": name, "inputSchema": {"type": "object"}, **more}
-
-
-async def until(condition: Callable[[], bool], *, timeout_s: float = WAIT_S) -> None:
-    with anyio.fail_after(timeout_s):
-        while not condition():  # noqa: ASYNC110 - conditions of files, processes and counters have no event
-            await anyio.sleep(0.005)
 
 
 class RawServer:

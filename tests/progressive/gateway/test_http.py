@@ -16,8 +16,9 @@ from pydantic import SecretStr
 
 from progressive.gateway import HttpMount
 from tests.progressive.gateway.raw_http import Answer, Asked, Handler, RawHttp, json_answer, legacy
-from tests.progressive.gateway.support import SERVERS, definition, opened, until
+from tests.progressive.gateway.support import SERVERS, definition, opened
 from tests.support.ports import free_port
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 

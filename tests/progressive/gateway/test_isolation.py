@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,35 +13,15 @@ import pytest
 
 from progressive.gateway import HttpMount, StdioMount
 from tests.progressive.gateway.raw_http import Answer, Asked, RawHttp, legacy
-from tests.progressive.gateway.support import RawServer, definition, opened, until
+from tests.progressive.gateway.support import RawServer, definition, opened
+from tests.support.census import Census
 from tests.support.processes import children, is_running
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 RECONNECTS = {"asyncio": 100, "trio": 25}
 """What grows with each would show after a quarter of them, too; the first loop is the one that servers run under."""
-
-
-def census() -> dict[str, int]:
-    gc.collect()
-    return {
-        "descriptors": len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - pathlib would hold one more open
-        "children": len(children()),
-        "tasks": len(anyio.get_running_tasks()),
-        "threads": threading.active_count(),
-    }
-
-
-async def assert_no_more_than(before: dict[str, int], **room: int) -> None:
-    """Check that there is, after a while, no more of anything than before, but for some room."""
-    allowed = {what: count + room.get(what, 0) for what, count in before.items()}
-
-    def excess() -> dict[str, int]:
-        return {what: count for what, count in census().items() if count > allowed[what]}
-
-    with anyio.move_on_after(15):
-        await until(lambda: not excess())
-    assert excess() == {}
 
 
 class Stopwatch:
@@ -70,35 +49,33 @@ async def test_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: P
     server.lists([definition(f"t{number}") for number in range(20)])
     async with opened(server.mount(), backoff_initial_s=0.0001, backoff_max_s=0.0001) as world:
         await until(lambda: world.status().attempts >= 5)
-        before = census()
+        before = Census.take()
         tools = world.runtime.tools()
         await until(lambda: world.status().attempts >= RECONNECTS[anyio_backend], timeout_s=100)
         # In the middle of an attempt there are a process with its pipes and its tasks more or less.
-        await assert_no_more_than(before, descriptors=4, children=1, tasks=15, threads=2)
+        await before.with_room(descriptors=4, children=1, tasks=15).is_back()
         assert [one is other for one, other in zip(world.runtime.tools(), tools, strict=True)] == [True] * 20
 
 
 async def test_after_the_end_there_is_no_more_than_before(tmp_path: Path) -> None:
-    before = census()
+    before, earlier = Census.take(), children()
     mounts = [RawServer(tmp_path / name).mount(name) for name in ("a", "b")]
     gone = StdioMount(name="gone", command=("no-such-command",))
     async with opened(*mounts, gone, backoff_initial_s=600.0, backoff_max_s=600.0) as world:
         assert len(world.names) == 2
-        during = census()
-        assert during["children"] == before["children"] + 2
-    # The threads are the pool that starts processes, which anyio keeps for a while.
-    await assert_no_more_than(before, threads=4)
+        assert len(children() - earlier) == 2
+    await before.is_back()
 
 
 async def test_a_cancelled_gateway_ends_its_processes(tmp_path: Path) -> None:
-    before = census()
+    before = Census.take()
     server = RawServer(tmp_path / "raw")
     with anyio.CancelScope() as scope:
         async with opened(server.mount()):
             scope.cancel()
             await anyio.sleep_forever()
     assert scope.cancelled_caught
-    await assert_no_more_than(before, threads=4)
+    await before.is_back()
 
 
 def mount_of(flag: str, tmp_path: Path) -> StdioMount:
@@ -160,9 +137,9 @@ async def test_reconnects_over_http_leave_nothing_behind(anyio_backend: str) -> 
                 await until(lambda: world.status().attempts >= times, timeout_s=100)
 
         await reconnect(3)
-        before = census()
+        before = Census.take()
         await reconnect(RECONNECTS[anyio_backend])
-        await assert_no_more_than(before, threads=4)
+        await before.is_back()
 
 
 KILLED = """

@@ -12,8 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from progressive.gateway import Gateway, GatewayOptions, StdioMount
-from tests.progressive.gateway.support import SERVERS, RawServer, definition, opened, until
+from tests.progressive.gateway.support import SERVERS, RawServer, definition, opened
 from tests.support.processes import is_running
+from tests.support.waiting import until
 from tool_runtime import AbortSignal, JsonObject, ToolCall, ToolFailure, ToolRuntime, ToolSuccess
 
 pytestmark = pytest.mark.anyio
