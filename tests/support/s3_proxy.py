@@ -11,10 +11,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 from urllib.parse import urlsplit
 
+from anyio import to_thread
+
+from tests.support.waiting import WAIT_S
+
 __all__ = ["Answer", "Bodiless", "Cut", "Drop", "FaultProxy", "Hold", "fault_proxy"]
 
 _HOLD_TIMEOUT_S = 30.0
-_IDLE_TIMEOUT_S = 10.0
+_IDLE_TIMEOUT_S = 30.0
+"""Longer than clients keep an idle connection (aiobotocore: 12 s), so that none is sent a request when it closes."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,13 @@ class Bodiless:
 
 @dataclass(frozen=True)
 class Cut:
-    """Forward the request, then close the connection after the first bytes of the answer's body."""
+    """Forward the request, send the first bytes of the answer's body, and close the connection when they are `taken`.
+
+    What a client has not taken when the end of a connection arrives it may throw away.
+    """
 
     after_bytes: int
+    taken: threading.Event
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,10 @@ class Hold:
     arrived: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
     forward_first: bool = True
+
+    async def has_arrived(self) -> None:
+        """Wait for the request."""
+        assert await to_thread.run_sync(self.arrived.wait, WAIT_S)
 
 
 Fault = Answer | Bodiless | Cut | Drop | Hold
@@ -105,8 +118,7 @@ class FaultProxy:
 def fault_proxy(upstream: str) -> Generator[FaultProxy]:
     """Run a proxy for `upstream` on a free loopback port until the block ends."""
     proxy = FaultProxy(upstream)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
-    server.daemon_threads = False
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
     proxy.endpoint_url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -116,6 +128,11 @@ def fault_proxy(upstream: str) -> Generator[FaultProxy]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    request_queue_size = 128  # of the usual five the kernel drops what comes at once beyond them, for a second or more
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -145,6 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._break()
             case Cut():
                 self._reply(*self._forward(body), sent_bytes_max=fault.after_bytes)
+                fault.taken.wait(_HOLD_TIMEOUT_S)
                 self._break()
             case Hold():
                 answer = self._forward(body) if fault.forward_first else None

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from backends.s3 import S3Backend
+from tests.support.s3_limits import TimeLimits
 from tests.support.s3_proxy import FaultProxy, fault_proxy
 from tests.support.s3_servers import S3Harness, S3Server
 
@@ -42,8 +43,13 @@ def proxy(server: S3Server) -> Generator[FaultProxy]:
 async def proxied(harness: S3Harness, proxy: FaultProxy) -> AsyncGenerator[S3Backend]:
     """A backend behind `proxy`, after its probe, so that only the operation under test is counted."""
     through = S3Harness(replace(harness.server, endpoint_url=proxy.endpoint_url), harness.bucket, harness.prefix)
-    opened = await through.open_with(request_timeout_s=2.0)
+    opened = await through.open()
     await opened.probe()
     proxy.counts()
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> TimeLimits:
+    return TimeLimits(monkeypatch)

@@ -15,6 +15,7 @@ from fs_core.protocol import Guard
 from fs_core.types import Always, IfAbsent, IfVersion, NoteKind
 from tests.support.s3_proxy import Answer, FaultProxy, Hold
 from tests.support.s3_servers import S3Harness, S3Server, target_of
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -170,7 +171,7 @@ async def test_scratch_object_of_a_dead_process_is_removed_by_a_later_probe_and_
     await proxied.probe()
     assert harness.names() == [leftover]
     monkeypatch.setattr("backends.s3._probe._SCRATCH_REQUESTS_MAX", 0)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while harness.names():  # the store's clock may tick in seconds
             await proxied.probe()
     harness.put("kept", b"")
@@ -191,7 +192,7 @@ async def test_probe_that_is_cancelled_removes_its_scratch_object(
     proxy.inject("PUT", hold)
     async with anyio.create_task_group() as group:
         group.start_soon(proxied.probe)
-        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        await hold.has_arrived()
         assert len(harness.names()) == 1
         group.cancel_scope.cancel()
         hold.release.set()

@@ -1,6 +1,5 @@
 import gc
 import socket
-import time
 import traceback
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,10 @@ from backends.s3 import S3Backend, open_s3
 from fs_core.errors import FsError, InvalidPath, NotDirectory, NotFound, PermissionDenied, Unavailable, Unsupported
 from fs_core.types import IfAbsent
 from seamfs.embedded.s3 import embedded_s3
+from tests.support.census import Census
 from tests.support.s3_proxy import Answer, FaultProxy, Hold, fault_proxy
 from tests.support.s3_servers import S3Harness, S3Server, target_of
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -54,11 +55,10 @@ async def test_unreachable_endpoint_is_named_within_the_time_limit(moto_server: 
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"127.0.0.1:{unused.getsockname()[1]}"
-        started = time.monotonic()
-        error = await refusal("s3://seam/p", moto_server.options(endpoint_url=f"http://{endpoint}"))
+        with anyio.fail_after(15):
+            error = await refusal("s3://seam/p", moto_server.options(endpoint_url=f"http://{endpoint}"))
     assert isinstance(error, Unavailable)
     assert endpoint in str(error)
-    assert time.monotonic() - started < 10
 
 
 async def test_silent_endpoint_ends_within_the_time_limit(moto_server: S3Server) -> None:
@@ -66,11 +66,10 @@ async def test_silent_endpoint_ends_within_the_time_limit(moto_server: S3Server)
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        started = time.monotonic()
-        error = await refusal("s3://seam", moto_server.options(endpoint_url=url, request_timeout_s=0.5))
+        with anyio.fail_after(15):
+            error = await refusal("s3://seam", moto_server.options(endpoint_url=url, request_timeout_s=0.5))
     assert isinstance(error, Unavailable)
     assert error.retryable
-    assert time.monotonic() - started < 8
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ async def test_opening_waits_for_one_round_trip(harness: S3Harness, proxy: Fault
     async with anyio.create_task_group() as group:
         group.start_soon(open_and_close, f"s3://{harness.bucket}/some/{harness.prefix}", options)
         for hold in (listing, *heads):
-            assert await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+            await hold.has_arrived()
         for hold in (listing, *heads):
             hold.release.set()
     assert proxy.counts() == {"LIST": 1, "HEAD": 2}
@@ -188,7 +187,7 @@ async def test_opening_that_is_cancelled_leaves_no_connection(harness: S3Harness
     options = harness.server.options(endpoint_url=proxy.endpoint_url)
     async with anyio.create_task_group() as group:
         group.start_soon(open_s3, f"s3://{harness.bucket}", options)
-        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        await hold.has_arrived()
         group.cancel_scope.cancel()
     gc.collect()  # an unclosed connection would warn here, and a warning fails the test
     assert proxy.counts() == {"LIST": 1}
@@ -232,7 +231,7 @@ async def test_closing_waits_for_a_write_under_way(proxied: S3Backend, proxy: Fa
     target = await target_of(proxied, "f")
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: proxied.write(target, b"mine", condition=IfAbsent()))
-        await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+        await hold.has_arrived()
         group.start_soon(proxied.aclose)
         await anyio.wait_all_tasks_blocked()
         hold.release.set()
@@ -250,7 +249,7 @@ async def test_cancelled_reads_give_their_connections_back(
         for _ in holds:
             group.start_soon(proxied.read, target)
         for hold in holds:
-            await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+            await hold.has_arrived()
         group.cancel_scope.cancel()
     assert (await proxied.read(target)).data == b"x"
 
@@ -267,7 +266,7 @@ async def test_operations_wait_for_a_slot(harness: S3Harness, proxy: FaultProxy)
         for _ in range(6):
             group.start_soon(backend.read, target)
         for hold in holds:
-            await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+            await hold.has_arrived()
         await anyio.wait_all_tasks_blocked()
         assert proxy.counts() == {"GET": 2}
         for hold in holds:
@@ -277,8 +276,9 @@ async def test_operations_wait_for_a_slot(harness: S3Harness, proxy: FaultProxy)
 
 
 def test_embedded_service_ends_with_its_block() -> None:
+    before = Census.take()
     with embedded_s3() as service:
         host, _, port = service.endpoint_url.removeprefix("http://").partition(":")
-        socket.create_connection((host, int(port)), timeout=5).close()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), timeout=5)
+        socket.create_connection((host, int(port)), timeout=WAIT_S).close()
+        assert before.excess()
+    before.wait_until_back()

@@ -3,15 +3,17 @@
 import asyncio
 import math
 import random
+import threading
+from collections.abc import Callable
 
 import anyio
-import anyio.to_thread
 import pytest
 
 from backends.s3 import S3Backend
 from fs_core.digest import content_digest
 from fs_core.errors import NotFound, NotRegularFile, StaleVersion, TooLarge, Unavailable
 from fs_core.types import Target
+from tests.support.s3_limits import TimeLimits
 from tests.support.s3_proxy import Answer, Cut, Drop, FaultProxy, Hold
 from tests.support.s3_servers import S3Harness, S3Server, target_of
 
@@ -78,14 +80,26 @@ def passing() -> Hold:
     return hold
 
 
+def filling(content: bytearray, size_bytes: int, full: threading.Event) -> Callable[[bytes | bytearray], None]:
+    """Return a sink that adds to `content` and tells when that has so many bytes."""
+
+    def add(piece: bytes | bytearray) -> None:
+        content.extend(piece)
+        if len(content) >= size_bytes:
+            full.set()
+
+    return add
+
+
 async def test_broken_stream_goes_on_where_it_ended(
     proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
 ) -> None:
     data = random.Random(11).randbytes(3 * streamed)
     harness.put("f", data)
-    proxy.inject("GET", passing(), Cut(after_bytes=streamed), Answer(503, "SlowDown"))
+    taken = threading.Event()
+    proxy.inject("GET", passing(), Cut(after_bytes=streamed, taken=taken), Answer(503, "SlowDown"))
     content = bytearray()
-    await proxied.scan(await target_of(proxied, "f"), content.extend)
+    await proxied.scan(await target_of(proxied, "f"), filling(content, 2 * streamed, taken))
     assert content == data
     assert proxy.ranges()[2:] == ["bytes=131072-327679"] * 2
 
@@ -108,13 +122,16 @@ async def test_change_before_the_stream_is_stale(
 
 
 async def test_stream_that_does_not_come_is_given_up(
-    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, streamed: int
+    proxied: S3Backend, proxy: FaultProxy, harness: S3Harness, limits: TimeLimits, streamed: int
 ) -> None:
     harness.put("f", bytes(3 * streamed))
     target = await target_of(proxied, "f")
-    proxy.inject("GET", passing(), Hold())
-    with pytest.raises(Unavailable, match="did not answer in time"):
-        await proxied.scan(target, lambda _: None)
+    hold = Hold()
+    proxy.inject("GET", passing(), hold)
+    async with anyio.create_task_group() as group:
+        group.start_soon(limits.run_out_at, hold)
+        with pytest.raises(Unavailable, match="did not answer in time"):
+            await proxied.scan(target, lambda _: None)
     assert proxy.counts() == {"GET": 2}
 
 
@@ -160,9 +177,10 @@ async def test_scan_goes_on_where_a_broken_answer_ended(
 ) -> None:
     data = random.Random(9).randbytes(300_000)
     harness.put("f", data)
-    proxy.inject("GET", Cut(after_bytes=200_000))
+    taken = threading.Event()
+    proxy.inject("GET", Cut(after_bytes=200_000, taken=taken))
     content = bytearray()
-    await proxied.scan(await target_of(proxied, "f"), content.extend)
+    await proxied.scan(await target_of(proxied, "f"), filling(content, 200_000, taken))
     assert content == data
     first, second = proxy.ranges()
     assert first == "bytes=0-8388607"
@@ -240,7 +258,7 @@ async def test_cancelled_scan_leaves_neither_task_nor_connection(
         proxy.inject("GET", hold)
         async with anyio.create_task_group() as group:
             group.start_soon(proxied.scan, target, bytearray().extend)
-            await anyio.to_thread.run_sync(hold.arrived.wait, 5)
+            await hold.has_arrived()
             group.cancel_scope.cancel()
     assert len(asyncio.all_tasks()) == before
     assert (await proxied.scan(target, bytearray().extend)).size_bytes == 6 * small_parts
