@@ -114,7 +114,7 @@ def opens_cached(directory: int) -> bool:
         return False
     fd = open_cached(directory, ".", os.O_PATH | os.O_CLOEXEC)
     if fd is None:
-        return False
+        return ctypes.get_errno() == errno.EAGAIN  # it can, though not just now: something is mounted, or renamed
     os.close(fd)
     return True
 

@@ -56,8 +56,15 @@ class _Old:
         return content_identity(status) == content_identity(self.status)
 
     def is_untouched(self, status: os.stat_result) -> bool:
-        """Whether nothing at all was done to this file up to `status`, as far as metadata tell."""
-        return self.has_same_content(status) and status.st_ctime_ns == self.status.st_ctime_ns
+        """Whether nothing at all was done to this file up to `status`, as far as metadata tell.
+
+        Mode and owner may change within the same tick of the clock.
+        """
+        return self.has_same_content(status) and _attributes(status) == _attributes(self.status)
+
+
+def _attributes(status: os.stat_result) -> tuple[int, int, int, int]:
+    return (status.st_mode, status.st_uid, status.st_gid, status.st_ctime_ns)
 
 
 class Publisher:

@@ -20,6 +20,7 @@ from backends.options import LocalOptions
 from fs_core.errors import Unavailable
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfAbsent
+from tests.support.waiting import WAIT_S
 
 _FORK: Final = """
 import os, sys
@@ -29,9 +30,9 @@ from backends.local._lock import ProcessLocks
 with ProcessLocks(Path(sys.argv[1]), timeout_s=1).hold("x", call=WorkerCall(), path="."):
     child = os.fork()
     if child == 0:
+        print(flush=True)
         sys.stdin.read()  # until the test lets go of the pipe
         os._exit(0)
-    print(flush=True)
     if sys.argv[2] == "is killed":
         os.kill(os.getpid(), 9)
 print(flush=True)
@@ -63,7 +64,7 @@ def test_a_forked_child_keeps_no_lock_whose_owner(locks: ProcessLocks, tmp_path:
     )
     with process:
         assert process.stdout is not None
-        process.stdout.readline()
+        process.stdout.readline()  # of the child, which has begun then, or of the parent
         if parent == "is killed":
             assert process.wait() == -signal.SIGKILL
         else:
@@ -84,7 +85,7 @@ def test_a_lock_file_that_was_removed_while_one_waited_excludes_nobody_from_the_
 
     def wait_for_it() -> None:
         try:
-            with ProcessLocks(tmp_path / "locks", timeout_s=5.0).hold("x", call=Waiting(), path="."):
+            with ProcessLocks(tmp_path / "locks", timeout_s=WAIT_S).hold("x", call=Waiting(), path="."):
                 faults.append(AssertionError("two hold the lock"))
         except Unavailable as error:
             faults.append(error)
@@ -93,11 +94,11 @@ def test_a_lock_file_that_was_removed_while_one_waited_excludes_nobody_from_the_
         with locks.hold("x", call=WorkerCall(), path="."):
             waiter = threading.Thread(target=wait_for_it)
             waiter.start()
-            assert waits.wait(5)
+            assert waits.wait(WAIT_S)
             lock_file(tmp_path).unlink()
             newer.enter_context(locks.hold("x", call=WorkerCall(), path="."))
         waits.clear()
-        assert waits.wait(5)  # it waits again, now for the newer one
+        assert waits.wait(WAIT_S)  # it waits again, now for the newer one
         assert faults == []
     waiter.join()
     assert [str(fault) for fault in faults] == ["two hold the lock"]  # which nobody else had any more

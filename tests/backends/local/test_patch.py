@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,7 @@ from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion, NoteKind, WriteReceipt
 from tests.backends.local.writing import names, splices
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -174,11 +176,20 @@ async def test_a_patch_that_is_cancelled_in_the_middle_changes_nothing(
     (root / "a.txt").write_bytes(OLD)
     scope = anyio.CancelScope()
     token = anyio.lowlevel.current_token()
+    arrived = threading.Event()
+    cancel = WorkerCall.cancel
 
-    def cancel() -> None:
+    def noted(call: WorkerCall) -> bool:
+        is_at_work = cancel(call)
+        arrived.set()
+        return is_at_work
+
+    def give_up() -> None:
         anyio.from_thread.run_sync(scope.cancel, token=token)
+        assert arrived.wait(WAIT_S)  # else all may be written before the worker is told
 
-    on_write(monkeypatch, 2, cancel)
+    monkeypatch.setattr(WorkerCall, "cancel", noted)
+    on_write(monkeypatch, 2, give_up)
     with scope:
         await patch(backend)
     assert scope.cancelled_caught
@@ -256,4 +267,5 @@ def test_an_edit_of_a_large_file_holds_it_once(root: Path) -> None:
     (root / "large.txt").write_bytes(bytes(size))
     done = subprocess.run([sys.executable, "-c", _EDIT, str(root)], capture_output=True, text=True, check=True)
     before, after = map(int, done.stdout.split())
-    assert size <= after - before <= 1.2 * size
+    # What was held before the file was read may be a little more than what still is then.
+    assert 0.9 * size <= after - before <= 1.2 * size

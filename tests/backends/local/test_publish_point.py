@@ -26,8 +26,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def backend(root: Path) -> AsyncGenerator[LocalBackend]:
-    backend = await open_local(root, LocalOptions(lock_timeout_s=0.05))
+async def backend(root: Path, tmp_path: Path) -> AsyncGenerator[LocalBackend]:
+    (tmp_path / "locks").mkdir()  # its own, which no other process has for a moment
+    backend = await open_local(root, LocalOptions(lock_directory=tmp_path / "locks", lock_timeout_s=0.05))
     yield backend
     await backend.aclose()
 
@@ -124,6 +125,27 @@ async def test_a_mode_set_while_the_new_content_is_flushed_is_kept(
     during_flush(monkeypatch, lambda: (root / "a.sh").chmod(0o750))
     await replace(backend, "a.sh", b"ours")
     assert stat.S_IMODE((root / "a.sh").stat().st_mode) == 0o750
+
+
+async def test_a_mode_set_while_the_new_content_is_flushed_is_kept_though_the_clock_has_not_moved(
+    backend: LocalBackend, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = root / "a.sh"
+    file.write_bytes(b"old")
+    changed_ns = file.stat().st_ctime_ns
+    real: Callable[..., os.stat_result] = os.stat
+
+    def within_a_tick(path: Any, **options: Any) -> os.stat_result:
+        status = real(path, **options)
+        if path != file.name:
+            return status
+        fields = {name: getattr(status, name) for name in dir(status) if name.startswith("st_")}
+        return os.stat_result(tuple(status), {**fields, "st_ctime_ns": changed_ns})
+
+    monkeypatch.setattr(_publish.os, "stat", within_a_tick)
+    during_flush(monkeypatch, lambda: file.chmod(0o750))
+    await replace(backend, file.name, b"ours")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o750
 
 
 async def test_a_slow_flush_does_not_make_a_recent_time_stamp_trustworthy(

@@ -1,15 +1,20 @@
 """Small steps of the tests that write to local disk."""
 
+import os
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from hypothesis import strategies as st
 
+from backends._workers import WorkerCall
 from backends.local import LocalBackend
+from backends.local._lock import ProcessLocks, file_key
 from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion, WriteReceipt
 
-__all__ = ["names", "never", "replace", "splices"]
+__all__ = ["names", "names_apart", "never", "replace", "splices"]
 
 
 async def replace(backend: LocalBackend, path: str, data: bytes) -> WriteReceipt:
@@ -21,6 +26,22 @@ async def replace(backend: LocalBackend, path: str, data: bytes) -> WriteReceipt
 def names(directory: Path) -> list[str]:
     """Return what stands in a directory, hidden names included."""
     return sorted(entry.name for entry in directory.iterdir())
+
+
+def names_apart(directory: Path, locks: ProcessLocks, *, number: int) -> Sequence[str]:
+    """Return names for files in a directory that share no lock, as two of a thousand do, whichever they are."""
+    by_bucket: dict[int, str] = {}
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        for tried in count():
+            name = f"{tried}.txt"
+            with locks.hold(file_key(fd, name), call=WorkerCall(), path=name) as bucket:
+                by_bucket.setdefault(bucket, name)
+            if len(by_bucket) == number:
+                break
+    finally:
+        os.close(fd)
+    return [*by_bucket.values()]
 
 
 def never(*_: object, **__: object) -> bool:
