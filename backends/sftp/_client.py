@@ -33,6 +33,7 @@ _CHANNEL_PACKET_BYTES: Final = 32 * 1024
 _SEND_BYTES: Final = 32 * 1024
 """What OpenSSH takes in one SSH packet."""
 _READDIR_AHEAD: Final = 4
+_WAKE_INTERVAL_S: Final = 0.05
 LIST_RATE_MIN_NAMES_PER_S: Final = 100
 """A server may be slow, but one that answers every request in time with next to nothing would never be done."""
 
@@ -85,14 +86,17 @@ class SftpClient:
         """Have the server start SFTP.
 
         Paramiko waits for this one answer without any limit (`Channel._wait_for_event`), and for ever if the connection
-        ended just before: then nothing wakes it up any more. So it is woken from outside.
+        ended just before: then nothing wakes it up any more. So it is woken from outside, again and again: what comes
+        right before it begins to wait is forgotten (`Channel._event_pending`).
         """
         is_overdue = threading.Event()
 
         def give_up() -> None:
             is_overdue.set()
             self._connection.shut_down()
-            channel.event.set()
+            while not watchdog.finished.is_set():
+                channel.event.set()
+                watchdog.finished.wait(_WAKE_INTERVAL_S)
 
         watchdog = threading.Timer(self.request_timeout_s, give_up)
         watchdog.start()

@@ -40,7 +40,7 @@ __all__ = [
     "target_of",
 ]
 
-_START_TIMEOUT_S = 15.0
+_START_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class SftpServer:
             "known_hosts_file": self.known_hosts_file,
             "identity_file": self.identity_file,
             "use_agent": False,
-            "request_timeout_s": 20.0,
-            "connect_timeout_s": 10.0,
+            "request_timeout_s": 30.0,
+            "connect_timeout_s": 30.0,
         }
         return SftpOptions(**(values | overrides))
 
@@ -169,7 +169,7 @@ def real_server(directory: Path, *, extra: str = "", subsystem: str = "internal-
         )
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
         log.close()
 
 

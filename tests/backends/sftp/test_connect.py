@@ -10,19 +10,26 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import paramiko
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from backends.sftp import SftpBackend, open_sftp
+from backends.sftp import SftpBackend, _connection, open_sftp
+from backends.sftp._client import SftpClient
+from backends.sftp._identities import LoginFailure
 from fs_core.errors import FsError, InvalidPath, NotDirectory, NotFound, Unavailable
+from tests.support.sftp_faults import SOON_S
 from tests.support.sftp_servers import SftpServer, real_server
 from tests.support.tcp_proxy import tcp_proxy
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
+
+_BANNER_TIMEOUT_S = 15.0
+"""So long paramiko waits for a server's first line unless it is told otherwise."""
 
 
 def _sockets() -> int:
@@ -48,14 +55,13 @@ def _paramiko_threads() -> list[threading.Thread]:
 
 @contextmanager
 def _nothing_leaks() -> Generator[None]:
-    """The client's sockets and threads are the same afterwards; a server in this process may lag behind."""
+    """The client's sockets and threads are the same after a while; a server in this process may lag behind."""
     before = _sockets()
     yield
-    deadline_s = time.monotonic() + 5
-    while (_sockets() > before or _paramiko_threads()) and time.monotonic() < deadline_s:
-        time.sleep(0.01)
-    assert _paramiko_threads() == []
-    assert _sockets() <= before
+    try:
+        wait_until(lambda: not _paramiko_threads() and _sockets() <= before)
+    except TimeoutError:
+        pytest.fail(f"left over: {_sockets() - before} sockets and {_paramiko_threads()}")
 
 
 async def _open(server: SftpServer, directory: Path | None = None, **overrides: Any) -> SftpBackend:
@@ -207,10 +213,11 @@ async def test_a_configured_key_is_tried_before_a_full_agent(
 
 
 async def test_an_unreachable_port_is_one_line(sftp_server: SftpServer) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with _nothing_leaks(), pytest.raises(Unavailable, match=f"cannot connect to 127.0.0.1 port {port}") as refused:
-        await open_sftp(f"sftp://127.0.0.1:{port}/", sftp_server.options())
+    with socket.socket() as unused, _nothing_leaks():
+        unused.bind(("127.0.0.1", 0))  # and nobody listens there
+        port = unused.getsockname()[1]
+        with pytest.raises(Unavailable, match=f"cannot connect to 127.0.0.1 port {port}") as refused:
+            await open_sftp(f"sftp://127.0.0.1:{port}/", sftp_server.options())
     assert refused.value.retryable
 
 
@@ -225,7 +232,7 @@ async def test_a_silent_host_ends_within_the_connect_timeout(sftp_server: SftpSe
         url = f"sftp://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(Unavailable):
             await open_sftp(url, sftp_server.options(connect_timeout_s=0.5))
-        assert time.monotonic() - started_s < 8
+        assert time.monotonic() - started_s < _BANNER_TIMEOUT_S
 
 
 async def test_opening_can_be_given_up_while_the_host_is_silent(sftp_server: SftpServer) -> None:
@@ -234,7 +241,7 @@ async def test_opening_can_be_given_up_while_the_host_is_silent(sftp_server: Sft
         with anyio.move_on_after(0.2) as scope:
             await open_sftp(f"sftp://127.0.0.1:{listener.getsockname()[1]}/", sftp_server.options())
         assert scope.cancelled_caught
-        assert time.monotonic() - started_s < 8
+        assert time.monotonic() - started_s < SOON_S
 
 
 @contextmanager
@@ -256,17 +263,57 @@ def _damaged() -> None:
     raise InvalidTag
 
 
+@contextmanager
+def _brief_start_of_sftp(monkeypatch: pytest.MonkeyPatch, *, timeout_s: float) -> Generator[list[float]]:
+    """Have the client wait no longer for SFTP to start, whatever the rest may take; give what it had waited."""
+    start = SftpClient._start_subsystem  # pyright: ignore[reportPrivateUsage] - one step of many within one time limit
+    limits_s: list[float] = []
+
+    def brief(client: SftpClient, channel: paramiko.Channel) -> None:
+        limits_s.append(client.request_timeout_s)
+        client.request_timeout_s = timeout_s
+        start(client, channel)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SftpClient, "_start_subsystem", brief)
+        yield limits_s
+
+
 async def test_a_server_that_falls_silent_when_sftp_is_to_start_ends_in_time(
     sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _nothing_leaks(), tcp_proxy(sftp_server.port) as proxy:
-        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=0.5)
-        with _before(monkeypatch, paramiko.Channel, "invoke_subsystem", proxy.freeze):
+        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=29.0)
+        with (
+            _before(monkeypatch, paramiko.Channel, "invoke_subsystem", proxy.freeze),
+            _brief_start_of_sftp(monkeypatch, timeout_s=0.5) as limits_s,
+        ):
             started_s = time.monotonic()
             with pytest.raises(Unavailable, match=r"did not answer within 0\.5 s") as refused:
                 await open_sftp(url, options)
-            assert time.monotonic() - started_s < 8
+            assert time.monotonic() - started_s < SOON_S
         assert refused.value.retryable
+    assert limits_s == [29.0]
+
+
+async def test_a_start_of_sftp_that_is_given_up_before_it_is_waited_for_ends_too(
+    sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What wakes paramiko before it begins to wait is forgotten."""
+    begin: Callable[[paramiko.Channel], None] = cast("Any", paramiko.Channel)._event_pending
+
+    def too_late(channel: paramiko.Channel) -> None:
+        wait_until(lambda: not channel.get_transport().is_active())
+        begin(channel)
+
+    monkeypatch.setattr(paramiko.Channel, "_event_pending", too_late)
+    with (
+        _nothing_leaks(),
+        _brief_start_of_sftp(monkeypatch, timeout_s=0.1),
+        pytest.raises(Unavailable, match=r"did not answer within 0\.1 s"),
+        anyio.fail_after(SOON_S),
+    ):
+        await open_sftp(sftp_server.url(), sftp_server.options())
 
 
 async def test_a_connection_that_ends_during_the_login_is_no_refused_key(
@@ -285,14 +332,26 @@ async def test_a_connection_that_ends_during_the_login_is_no_refused_key(
 async def test_a_server_that_falls_silent_during_the_login_ends_in_time(
     sftp_server: SftpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    log_in = _connection.log_in
+    limits_s: list[float] = []
+
+    def brief(*arguments: Any, timeout_s: float) -> LoginFailure | None:
+        limits_s.append(timeout_s)
+        return log_in(*arguments, timeout_s=0.5)
+
+    monkeypatch.setattr(_connection, "log_in", brief)
     with _nothing_leaks(), tcp_proxy(sftp_server.port) as proxy:
-        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=0.5)
+        url, options = sftp_server.harness().through(proxy.port, connect_timeout_s=29.0)
+        started_s = time.monotonic()
         with (
             _before(monkeypatch, paramiko.Transport, "auth_publickey", proxy.freeze),
             pytest.raises(Unavailable, match=r"did not finish the login of .* in time") as refused,
         ):
             await open_sftp(url, options)
+        assert time.monotonic() - started_s < SOON_S
         assert refused.value.retryable
+    assert len(limits_s) == 1
+    assert limits_s[0] < 29.0, "what came before the login takes of its time"
 
 
 @pytest.mark.parametrize("step", ["start_client", "auth_publickey", "open_session"])

@@ -2,29 +2,34 @@
 
 import errno
 import threading
-import time
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
 
 import anyio
 import pytest
 from asyncssh import SFTPName, SFTPServer
 
+from backends.sftp import _lock, _publish
 from backends.sftp._client import SftpClient
 from backends.sftp._lock import HeldLock, lock_box
 from backends.sftp._resolve import split
 from fs_core.errors import PermissionDenied, StaleVersion, Unavailable
 from fs_core.paths import staged_name
 from fs_core.types import Always, IfVersion, WriteReceipt
-from tests.support.sftp_faults import FaultyServer
+from tests.support.sftp_faults import SOON_S, FaultyServer, be_patient
 from tests.support.sftp_servers import SftpHarness, target_of
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
 _OWNER = staged_name("0123456789abcdef")
+_POLL_MAX_S = 0.25
+"""How long a waiter pauses at most."""
 
 
-def _lock(harness: SftpHarness, *names: str) -> str:
+def _lock_up(harness: SftpHarness, *names: str) -> str:
     """Lock `a` as another client would, and return the lock's name."""
     harness.put("a", b"old")
     name = lock_box(split(str(harness.directory / "a"))).rpartition("/")[2]
@@ -34,14 +39,43 @@ def _lock(harness: SftpHarness, *names: str) -> str:
     return name
 
 
-async def test_the_lock_of_a_dead_owner_is_broken_after_its_lease_and_not_before(sftp_harness: SftpHarness) -> None:
-    _lock(sftp_harness, _OWNER)
-    backend = await sftp_harness.open_sftp(lock_lease_s=0.4)
-    started_s = time.monotonic()
+@dataclass
+class _Clock:
+    """The time that clients see while they wait for a lock. It passes as they pause, with what happens meanwhile."""
+
+    now_s: float = 1000.0
+    meanwhile: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+        self.meanwhile()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    """Leases that run out when they should, however long the machine takes."""
+    clock = _Clock()
+    monkeypatch.setattr(_lock, "time", clock)
+    monkeypatch.setattr(_publish, "time", clock)
+    return clock
+
+
+async def test_the_lock_of_a_dead_owner_is_broken_after_its_lease_and_not_before(
+    sftp_harness: SftpHarness, clock: _Clock
+) -> None:
+    name = _lock_up(sftp_harness, _OWNER)
+    locked: list[bool] = []
+    clock.meanwhile = lambda: locked.append(sftp_harness.names(name) == [_OWNER])
+    backend = await sftp_harness.open_sftp(lock_lease_s=5.0)
+    started_s = clock.now_s
     await backend.write(await target_of(backend, "a"), b"new", condition=Always())
-    waited_s = time.monotonic() - started_s
+    waited_s = clock.now_s - started_s
     await backend.aclose()
-    assert 0.4 <= waited_s < 1.6
+    assert 5.0 <= waited_s < 5.0 + _POLL_MAX_S
+    assert all(locked)
     assert sftp_harness.get("a") == b"new"
     assert sftp_harness.names() == ["a"]
 
@@ -54,7 +88,7 @@ async def test_spellings_that_may_be_one_file_share_a_lock() -> None:
 
 
 async def test_a_lock_left_empty_is_taken_at_once(sftp_harness: SftpHarness) -> None:
-    _lock(sftp_harness)
+    _lock_up(sftp_harness)
     backend = await sftp_harness.open_sftp(lock_lease_s=60)
     await backend.write(await target_of(backend, "a"), b"new", condition=Always())
     await backend.aclose()
@@ -62,31 +96,24 @@ async def test_a_lock_left_empty_is_taken_at_once(sftp_harness: SftpHarness) -> 
     assert sftp_harness.names() == ["a"]
 
 
-async def test_an_owner_that_shows_life_is_never_robbed(sftp_harness: SftpHarness) -> None:
-    name = _lock(sftp_harness, staged_name(f"{0:016x}"))
+async def test_an_owner_that_shows_life_is_never_robbed(sftp_harness: SftpHarness, clock: _Clock) -> None:
+    name = _lock_up(sftp_harness, staged_name(f"{0:016x}"))
     box = sftp_harness.directory / name
-    done = threading.Event()
+    signs = count(1)
 
     def live() -> None:
-        number = 0
-        while not done.wait(0.05):
-            (box / staged_name(f"{number:016x}")).rename(box / staged_name(f"{number + 1:016x}"))
-            number += 1
+        (inside,) = box.iterdir()
+        inside.rename(box / staged_name(f"{next(signs):016x}"))
 
-    owner = threading.Thread(target=live)
-    owner.start()
-    try:
-        backend = await sftp_harness.open_sftp(lock_lease_s=0.3)
-        started_s = time.monotonic()
-        with pytest.raises(Unavailable, match=name) as refused:
-            await backend.write(await target_of(backend, "a"), b"new", condition=Always())
-        waited_s = time.monotonic() - started_s
-        await backend.aclose()
-    finally:
-        done.set()
-        owner.join()
+    clock.meanwhile = live
+    backend = await sftp_harness.open_sftp(lock_lease_s=1.0)
+    started_s = clock.now_s
+    with pytest.raises(Unavailable, match=name) as refused:
+        await backend.write(await target_of(backend, "a"), b"new", condition=Always())
+    waited_s = clock.now_s - started_s
+    await backend.aclose()
     assert refused.value.retryable
-    assert 1.1 < waited_s < 3
+    assert 4.0 <= waited_s < 4.0 + _POLL_MAX_S
     assert sftp_harness.get("a") == b"old"
     assert len(list(box.iterdir())) == 1
     assert sftp_harness.names() == [name, "a"]
@@ -101,7 +128,7 @@ def _slow_publisher(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[threadin
     def slow(held: HeldLock, client: SftpClient, target: str) -> None:
         if not arrived.is_set():
             arrived.set()
-            go_on.wait(10)
+            go_on.wait(WAIT_S)
         publish(held, client, target)
 
     monkeypatch.setattr(HeldLock, "publish", slow)
@@ -110,10 +137,10 @@ def _slow_publisher(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[threadin
 
 
 async def test_a_slow_owner_whose_lock_was_broken_cannot_publish(
-    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch, clock: _Clock
 ) -> None:
     sftp_harness.put("a", b"0")
-    slow, fast = await sftp_harness.open_sftp(lock_lease_s=0.3), await sftp_harness.open_sftp(lock_lease_s=0.3)
+    slow, fast = await sftp_harness.open_sftp(lock_lease_s=1.0), await sftp_harness.open_sftp(lock_lease_s=1.0)
     target = await target_of(slow, "a")
     seen = (await slow.read(target)).version
     refusals: list[Unavailable] = []
@@ -128,7 +155,9 @@ async def test_a_slow_owner_whose_lock_was_broken_cannot_publish(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(write_slowly)
             await anyio.to_thread.run_sync(arrived.wait)
+            started_s = clock.now_s
             receipts.append(await fast.write(target, b"fast", condition=IfVersion(seen)))
+            assert clock.now_s - started_s >= 1.0
             go_on.set()
     (refusal,) = refusals
     assert refusal.retryable
@@ -169,48 +198,52 @@ async def test_a_slow_owner_does_not_take_away_its_successors_lock(
     assert sftp_harness.get(f"{name}/{_OWNER}") == b"the successor's upload"
 
 
-async def test_an_owner_renews_while_it_compares_a_large_file(sftp_harness: SftpHarness) -> None:
-    content = bytes(range(256)) * 4096 * 40
+async def test_an_owner_renews_while_it_compares_a_large_file(
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch, clock: _Clock
+) -> None:
+    content = bytes(range(256)) * 4096 * 10
     sftp_harness.put("a", content)
-    backend = await sftp_harness.open_sftp(lock_lease_s=0.03)
+    backend = await sftp_harness.open_sftp(lock_lease_s=3.0)
     target = await target_of(backend, "a")
     seen = await backend.read(target)
     name = lock_box(split(target.key)).rpartition("/")[2]
-    owners: set[str] = set()
-    done = threading.Event()
+    owners: list[list[str]] = []
+    renew = HeldLock.renew_if_due
 
-    def watch() -> None:
-        while not done.wait(0.002):
-            owners.update(sftp_harness.names(name))
+    def renewing(held: HeldLock, client: SftpClient) -> None:
+        clock.now_s += 0.5
+        renew(held, client)
+        owners.append(sftp_harness.names(name))
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        with anyio.fail_after(30):
-            try:
-                await backend.write(target, b"new", condition=IfVersion(seen.version))
-            except Unavailable:
-                # On a busy machine one packet can take longer than this tiny lease: then nothing is published.
-                assert sftp_harness.get("a") == content
-            else:
-                assert sftp_harness.get("a") == b"new"
-    finally:
-        done.set()
-        watcher.join()
+    monkeypatch.setattr(HeldLock, "renew_if_due", renewing)
+    await backend.write(target, b"new", condition=IfVersion(seen.version))
     await backend.aclose()
-    assert len(owners) > 1
+    assert all(len(owner) == 1 for owner in owners)
+    assert len({owner for (owner,) in owners}) > len(owners) // 3
+    assert len(owners) > 10, "the file was compared in less time than a lease"
+    assert sftp_harness.get("a") == b"new"
     assert sftp_harness.names() == ["a"]
 
 
-async def test_waiting_for_a_lock_can_be_given_up_at_once(sftp_harness: SftpHarness) -> None:
-    name = _lock(sftp_harness, _OWNER)
-    backend = await sftp_harness.open_sftp(lock_lease_s=60)
+async def test_waiting_for_a_lock_can_be_given_up_at_once(
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch, clock: _Clock
+) -> None:
+    be_patient(monkeypatch)
+    name = _lock_up(sftp_harness, _OWNER)
+    waiting = threading.Event()
+    clock.meanwhile = waiting.set
+    backend = await sftp_harness.open_sftp(lock_lease_s=1_000_000)
     target = await target_of(backend, "a")
-    started_s = time.monotonic()
-    with anyio.move_on_after(0.3) as scope:
+
+    async def write() -> None:
         await backend.write(target, b"new", condition=Always())
-    assert scope.cancelled_caught
-    assert time.monotonic() - started_s < 6
+
+    with anyio.fail_after(SOON_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            await anyio.to_thread.run_sync(waiting.wait)
+            tasks.cancel_scope.cancel()
+    assert tasks.cancel_scope.cancelled_caught
     await backend.aclose()
     assert sftp_harness.names() == [name, "a"]
     assert sftp_harness.names(name) == [_OWNER]
@@ -245,7 +278,7 @@ async def test_a_lock_that_another_user_left_is_named(
 ) -> None:
     with faulty_server(handler) as server:
         harness = server.harness(lock_lease_s=0.1)
-        name = _lock(harness, *inside)
+        name = _lock_up(harness, *inside)
         backend = await harness.open_sftp()
         with pytest.raises(PermissionDenied) as refused:
             await backend.write(await target_of(backend, "a"), b"new", condition=Always())
@@ -272,7 +305,7 @@ async def test_a_lock_that_nobody_else_may_look_into_is_waited_for(faulty_server
 
     with faulty_server(Closed) as server:
         harness = server.harness()
-        name = _lock(harness, _OWNER)
+        name = _lock_up(harness, _OWNER)
         backend = await harness.open_sftp()
         await backend.write(await target_of(backend, "a"), b"new", condition=Always())
         await backend.aclose()
