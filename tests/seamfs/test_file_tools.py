@@ -146,16 +146,21 @@ def test_a_server_offers_what_the_command_line_chooses(root: Path) -> None:
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
-    done = subprocess.run(
+    with subprocess.Popen(
         command("serve", str(root), "--tools", "read, grep,write", "--read-only"),
-        input="".join(f"{json.dumps(request)}\n" for request in requests),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        timeout=TIMEOUT_S,
-        check=True,
-    )
-    answers = {answer.get("id"): answer for answer in map(json.loads, done.stdout.splitlines())}
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(f"{json.dumps(request)}\n" for request in requests))
+        process.stdin.flush()
+        # The end of the input would cancel what is not answered yet.
+        answers = {answer["id"]: answer for answer in (json.loads(process.stdout.readline()) for _ in range(2))}
+        process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0
     assert [tool["name"] for tool in answers[2]["result"]["tools"]] == ["grep", "read"]
     assert "To find files and lines: grep." in answers[1]["result"]["instructions"]
 

@@ -5,6 +5,7 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seamfs.http_closing import ClosingApp
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +49,7 @@ class Request:
 async def test_an_idle_stream_ends_at_once_and_completely() -> None:
     request = Request(START, PART)
     app = ClosingApp(request.app, grace_s=LONG_S)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(request.run, app, "GET")
             await request.is_waiting.wait()
@@ -59,7 +60,7 @@ async def test_an_idle_stream_ends_at_once_and_completely() -> None:
 async def test_a_call_that_ends_in_time_is_answered_as_ever() -> None:
     request = Request(START, after=(END,))
     app = ClosingApp(request.app, grace_s=LONG_S)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(request.run, app, "POST")
             await request.is_waiting.wait()
@@ -76,7 +77,7 @@ async def test_a_call_that_takes_too_long_is_answered_in_a_form_that_is_whole(
 ) -> None:
     request = Request(*before)
     app = ClosingApp(request.app, grace_s=0)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(request.run, app, "POST")
             await request.is_waiting.wait()
@@ -90,7 +91,7 @@ async def test_a_request_that_comes_after_the_end_has_no_more_time_than_the_othe
     request = Request()
     app = ClosingApp(request.app, grace_s=0)
     app.close()
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         await request.run(app, "POST")
     assert request.sent[0]["status"] == 503
 

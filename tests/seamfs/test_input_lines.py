@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator
+from io import FileIO
 from pathlib import Path
 
 import anyio
@@ -14,30 +15,27 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def pipe() -> Generator[tuple[int, int]]:
+def pipe() -> Generator[tuple[FileIO, FileIO]]:
+    """Our end and the writer's. A file is closed once: its number may be another's by then."""
     ours, theirs = os.pipe()
-    yield ours, theirs
-    for descriptor in (ours, theirs):
-        try:
-            os.close(descriptor)
-        except OSError:
-            continue  # a test has closed its end to say that the input is over
+    with FileIO(ours, "r") as reader, FileIO(theirs, "w") as writer:
+        yield reader, writer
 
 
-async def test_lines_come_whole_whatever_the_pieces(pipe: tuple[int, int]) -> None:
+async def test_lines_come_whole_whatever_the_pieces(pipe: tuple[FileIO, FileIO]) -> None:
     ours, theirs = pipe
-    os.write(theirs, b"one\ntw")
-    lines = InputLines(ours)
+    theirs.write(b"one\ntw")
+    lines = InputLines(ours.fileno())
     assert await anext(lines) == "one\n"
-    os.write(theirs, "o caf\u00e9".encode()[:-1])
-    os.write(theirs, "\u00e9".encode()[1:] + b"\n\nlast")
-    os.close(theirs)
+    theirs.write("o caf\u00e9".encode()[:-1])
+    theirs.write("\u00e9".encode()[1:] + b"\n\nlast")
+    theirs.close()
     assert [line async for line in lines] == ["two caf\u00e9\n", "\n", "last\n"]
 
 
-async def test_waiting_for_a_line_can_be_given_up(pipe: tuple[int, int]) -> None:
+async def test_waiting_for_a_line_can_be_given_up(pipe: tuple[FileIO, FileIO]) -> None:
     with anyio.move_on_after(0.01) as scope:
-        await anext(InputLines(pipe[0]))
+        await anext(InputLines(pipe[0].fileno()))
     assert scope.cancelled_caught
 
 

@@ -22,7 +22,7 @@ from seamfs.config import Settings
 from seamfs.mcp_agents import Agents, Context
 from seamfs.workspace import Workspace
 from tests.seamfs.mounted import HARMLESS
-from tests.seamfs.processes import HttpServer, http_server
+from tests.seamfs.processes import TIMEOUT_S, HttpServer, http_server
 from tool_runtime import ToolCall, ToolFailure, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_a_token_is_required_of_every_request_when_there_is_one(root: Path
     (root / "a.txt").write_text("one\n")
     with http_server(str(root), "--token-env", "SEAMFS_ACCESS", variables={"SEAMFS_ACCESS": TOKEN}) as server:
         assert server.log["token"] is True
-        async with httpx2.AsyncClient(headers=HEADERS) as http:
+        async with httpx2.AsyncClient(headers=HEADERS, timeout=TIMEOUT_S) as http:
             for sent in (None, "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer caf\u00e9"):
                 headers = [] if sent is None else [(b"Authorization", sent.encode())]
                 answer = await http.post(server.url, json=INITIALIZE, headers=headers)
@@ -101,12 +101,12 @@ async def test_a_token_is_required_of_every_request_when_there_is_one(root: Path
                 assert answer.headers["www-authenticate"] == "Bearer"
                 assert TOKEN not in answer.text
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"bearer {TOKEN}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"bearer {TOKEN}"}, timeout=TIMEOUT_S) as http,
             Client(streamable_http_client(server.url, http_client=http), mode="legacy") as client,
         ):
             assert not (await client.call_tool("read", {"file_path": "a.txt"})).is_error
         server.process.send_signal(signal.SIGTERM)
-        _, logged = server.process.communicate(timeout=10)
+        _, logged = server.process.communicate(timeout=TIMEOUT_S)
     assert server.process.returncode == 143
     assert TOKEN not in logged
 
@@ -122,19 +122,19 @@ async def test_a_token_is_required_of_every_request_when_there_is_one(root: Path
 async def test_a_page_of_another_site_does_not_get_in(
     served: tuple[Path, HttpServer], headers: dict[str, str], status: int
 ) -> None:
-    async with httpx2.AsyncClient(headers=HEADERS) as http:
+    async with httpx2.AsyncClient(headers=HEADERS, timeout=TIMEOUT_S) as http:
         assert (await http.post(served[1].url, json=INITIALIZE, headers=headers)).status_code == status
 
 
 async def test_a_request_above_the_limit_is_refused_and_an_interrupt_is_quiet(root: Path) -> None:
     with http_server(str(root), variables={"SEAMFS_HTTP__REQUEST_SIZE_BYTES_MAX": "1000"}) as server:
-        async with httpx2.AsyncClient(headers=HEADERS) as http:
+        async with httpx2.AsyncClient(headers=HEADERS, timeout=TIMEOUT_S) as http:
             assert (await http.post(server.url, json={"x": "y" * 1000})).status_code == 413
             assert (await http.post(server.url, content=_without_length())).status_code == 413
             assert (await http.post(server.url, content=b"[" * 1000)).status_code == 400
             assert (await http.post(server.url, json=INITIALIZE)).status_code == 200
         server.process.send_signal(signal.SIGINT)
-        _, logged = server.process.communicate(timeout=10)
+        _, logged = server.process.communicate(timeout=TIMEOUT_S)
     assert server.process.returncode == 130
     assert "Traceback" not in logged
 

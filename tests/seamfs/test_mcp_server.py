@@ -17,6 +17,7 @@ from seamfs.mcp_server import build_server
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
 from tests.seamfs.mounted import HARMLESS, OWN
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -175,7 +176,7 @@ async def test_a_cancelled_request_cancels_the_call_and_nothing_is_written(store
     workspace = Workspace(backend, settings=Settings())
     async with Client(build_server(workspace), mode="legacy") as client:
         await client.call_tool("read", {"file_path": "a.txt"})
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "write", {"file_path": "a.txt", "content": "no"})
                 await backend.reached.wait()
@@ -201,7 +202,7 @@ async def test_a_call_that_lasts_reports_progress_to_a_client_that_asked(
             backend.gate.set()
 
     async with Client(build_server(Workspace(backend, settings=Settings())), mode="legacy") as client:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             result = await client.call_tool("read", {"file_path": "a.txt"}, progress_callback=on_progress)
     assert not result.is_error
     assert told[0][0] < told[1][0]
@@ -225,7 +226,7 @@ async def test_a_search_that_lasts_reports_how_far_it_is(store: MemoryStore, mon
 
     monkeypatch.setattr(FileSession, "glob", search)
     async with Client(build_server(workspace_on(store)), mode="legacy") as client:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             result = await client.call_tool("glob", {"pattern": "*"}, progress_callback=on_progress)
     assert not result.is_error
     assert told[0] == "glob: running for 0 s, 23 files, 4 found"

@@ -121,6 +121,7 @@ def test_a_root_that_cannot_be_opened_is_one_line_and_status_one(
     assert "hunter2" not in line
 
 
+@pytest.mark.xdist_group("npm")
 def test_an_independent_client_lists_and_calls_the_tools(root: Path) -> None:
     """The inspector comes from npm, by another author and in another language than the client above."""
     npx = shutil.which("npx")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
+from io import FileIO
 from pathlib import Path
 
 import anyio
@@ -28,14 +29,11 @@ print("after")
 
 
 @pytest.fixture
-def pipe() -> Generator[tuple[int, int]]:
+def pipe() -> Generator[tuple[FileIO, FileIO]]:
+    """The reader's end and ours. A file is closed once: its number may be another's by then."""
     theirs, ours = os.pipe()
-    yield theirs, ours
-    for descriptor in (theirs, ours):
-        try:
-            os.close(descriptor)
-        except OSError:
-            continue  # a test has closed the reader's end
+    with FileIO(theirs, "r") as reader, FileIO(ours, "w") as writer:
+        yield reader, writer
 
 
 async def read_bytes(descriptor: int, size_bytes: int) -> bytes:
@@ -46,9 +44,9 @@ async def read_bytes(descriptor: int, size_bytes: int) -> bytes:
     return data
 
 
-async def test_texts_come_whole_and_in_order_though_a_pipe_holds_less(pipe: tuple[int, int]) -> None:
-    theirs, ours = pipe
-    output = OutputLines(ours)
+async def test_texts_come_whole_and_in_order_though_a_pipe_holds_less(pipe: tuple[FileIO, FileIO]) -> None:
+    theirs = pipe[0].fileno()
+    output = OutputLines(pipe[1].fileno())
     assert await output.write(LONG) == len(LONG)
     assert await output.write("last\n") == 5
     expected = f"{LONG}last\n".encode()
@@ -63,46 +61,46 @@ async def test_texts_come_whole_and_in_order_though_a_pipe_holds_less(pipe: tupl
 
 
 async def test_a_text_that_an_empty_pipe_holds_wakes_its_reader_once(
-    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    pipe: tuple[FileIO, FileIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces: list[int] = []
     write = os.write
 
     def counted(descriptor: int, data: bytes) -> int:
-        pieces.append(len(data))
+        if descriptor == pipe[1].fileno():
+            pieces.append(len(data))
         return write(descriptor, data)
 
-    output = OutputLines(pipe[1])
+    output = OutputLines(pipe[1].fileno())
     monkeypatch.setattr(os, "write", counted)
     await output.write("x" * 20_000)
     await output.flush()
     assert pieces == [20_000]
 
 
-async def test_waiting_for_room_can_be_given_up(pipe: tuple[int, int]) -> None:
-    output = OutputLines(pipe[1])
+async def test_waiting_for_room_can_be_given_up(pipe: tuple[FileIO, FileIO]) -> None:
+    output = OutputLines(pipe[1].fileno())
     await output.write(LONG)
     with anyio.move_on_after(0.01) as scope:
         await output.flush()
     assert scope.cancelled_caught
 
 
-async def test_a_reader_that_is_gone_is_an_error(pipe: tuple[int, int]) -> None:
-    output = OutputLines(pipe[1])
-    os.close(pipe[0])
+async def test_a_reader_that_is_gone_is_an_error(pipe: tuple[FileIO, FileIO]) -> None:
+    output = OutputLines(pipe[1].fileno())
+    pipe[0].close()
     await output.write("text\n")
     with pytest.raises(BrokenPipeError):
         await output.flush()
 
 
-async def test_a_reader_that_goes_while_there_is_no_room_is_an_error(pipe: tuple[int, int]) -> None:
-    theirs, ours = pipe
-    output = OutputLines(ours)
+async def test_a_reader_that_goes_while_there_is_no_room_is_an_error(pipe: tuple[FileIO, FileIO]) -> None:
+    output = OutputLines(pipe[1].fileno())
     await output.write(LONG)
 
     async def leave() -> None:
-        await anyio.wait_readable(theirs)
-        os.close(theirs)
+        await anyio.wait_readable(pipe[0])
+        pipe[0].close()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(leave)

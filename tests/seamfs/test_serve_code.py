@@ -324,6 +324,7 @@ def program(code: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "run_code", "arguments": arguments}}
 
 
+@pytest.mark.xdist_group("npm")
 def test_an_independent_client_lists_and_runs_a_program(root: Path) -> None:
     """The inspector comes from npm, by another author and in another language than the client above."""
     npx = shutil.which("npx")

@@ -13,7 +13,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
-from tests.seamfs.processes import command, environment, http_server, run
+from tests.seamfs.processes import TIMEOUT_S, command, environment, http_server, run
 from tests.support.processes import children
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ async def stdio_client(root: Path, *arguments: str) -> AsyncGenerator[Client]:
 async def http_client(url: str, name: str | None, *, mode: str = "legacy") -> AsyncGenerator[Client]:
     headers = {} if name is None else {"seamfs-session": name}
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client

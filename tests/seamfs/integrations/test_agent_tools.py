@@ -17,6 +17,7 @@ from seamfs.config import Settings
 from seamfs.extras import MissingExtraError
 from seamfs.integrations import AgentTools, open_agent_tools
 from seamfs.workspace import open_workspace
+from tests.support.waiting import WAIT_S
 from tool_runtime import JsonObject, TextBlock, Tool, ToolCall, ToolContext, ToolFailure, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -162,7 +163,7 @@ def test_a_call_that_runs_when_the_block_is_left_by_an_error_is_ended_too(root: 
 
     with pytest.raises(KeyError):
         leave_while_it_runs()
-    assert ended.wait(timeout=10)
+    assert ended.wait(timeout=WAIT_S)
 
 
 async def test_after_the_block_every_call_says_that_it_is_closed(root: Path) -> None:
