@@ -99,16 +99,14 @@ def test_periodic_text_that_nearly_matches_everywhere_takes_linear_time(
         data = unit * (size // len(unit))
         half = (needle_bytes or size // 8) // 2
         needle = before * (half // len(before)) + odd + after * (half // len(after))
-        times: list[float] = []
-        for _ in range(3):
-            start = time.thread_time()
-            assert apply_edit(data, Edit(needle.decode(), "x")) == Missing()
-            times.append(time.thread_time() - start)
-        return min(times)
+        start = time.thread_time()
+        assert apply_edit(data, Edit(needle.decode(), "x")) == Missing()
+        return time.thread_time() - start
 
-    small, large = (seconds(size) for size in (1 << 16, 1 << 20))
+    small = min(seconds(1 << 16) for _ in range(3))
     # 16 times the size, and of the needle that grows with it: linear time is 16 times as long, quadratic 256 times.
-    assert large < 80 * small + 0.01
+    # What else a machine does can make it longer, though hardly every time.
+    assert any(seconds(1 << 20) < 80 * small + 0.01 for _ in range(20))
 
 
 def test_a_long_needle_is_not_given_to_the_search_that_is_quadratic(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from fs_core.page import Window
 from fs_core.testing.delegating import Primitive
 from fs_core.testing.faults import Block, Fail
 from tests.fs_core.seam import OTHER, Seam, perform, refused
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +134,7 @@ async def test_changes_of_different_files_do_not_wait_for_each_other(seam: Seam,
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(seam.session().write, "a.txt", "new\n")
         await block.reached.wait()
-        with anyio.fail_after(5):
+        with anyio.fail_after(WAIT_S):
             await seam.session().write("b.txt", "b\n")
         assert len(locks) == 1
         block.release.set()

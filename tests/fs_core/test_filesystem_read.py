@@ -27,6 +27,7 @@ from fs_core.testing.faults import Block, Fail, Moment
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from fs_core.types import FileKind, Snapshot, Target, TargetKey, Version
 from tests.fs_core.seam import ME, Seam, perform, refused
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -273,7 +274,7 @@ async def test_reading_does_not_wait_for_a_change_in_progress(seam: Seam) -> Non
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(seam.session().edit, "a.txt", Edit("one", "two"))
         await block.reached.wait()
-        with anyio.fail_after(5):
+        with anyio.fail_after(WAIT_S):
             read = await seam.session().read("a.txt", Window())
         assert read.page.lines[0].text == "one"
         block.release.set()

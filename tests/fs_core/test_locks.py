@@ -4,6 +4,7 @@ from anyio.lowlevel import checkpoint
 
 from fs_core.locks import TargetLocks
 from fs_core.types import TargetKey
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +46,7 @@ async def test_holders_of_one_key_follow_one_another_in_order() -> None:
 async def test_different_keys_do_not_wait_for_each_other() -> None:
     locks = TargetLocks()
     async with locks.hold(A):
-        with anyio.fail_after(5):
+        with anyio.fail_after(WAIT_S):
             async with locks.hold(B):
                 assert len(locks) == 2
         assert len(locks) == 1

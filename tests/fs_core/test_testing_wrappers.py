@@ -12,6 +12,7 @@ from fs_core.testing.faults import Block, Fail, FaultBackend, Moment
 from fs_core.testing.latency import LatencyBackend
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from fs_core.types import Always, IfAbsent, Target, TargetKey
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -95,17 +96,29 @@ async def test_latency_counts_each_primitive_and_a_scan_once(store: MemoryStore)
     assert backend.calls == {"resolve": 2, "stat": 1, "read": 1, "scan": 1, "list": 1, "write": 1, "aclose": 1}
 
 
-async def test_latency_delays_each_call_and_calls_wait_side_by_side(store: MemoryStore) -> None:
-    backend = LatencyBackend(MemoryBackend(store), delay_s=0.05)
-    start_s = anyio.current_time()
-    target = await target_of(backend)
+async def test_latency_delays_each_call_and_calls_wait_side_by_side(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = LatencyBackend(MemoryBackend(store), delay_s=0)
+    target = await target_of(inner)
+    backend = LatencyBackend(inner, delay_s=7.0)
+    asleep: list[float] = []
+    is_morning = anyio.Event()
+
+    async def sleep(delay_s: float) -> None:
+        if delay_s:
+            asleep.append(delay_s)
+            await is_morning.wait()
+
+    monkeypatch.setattr("fs_core.testing.latency.anyio.sleep", sleep)
     async with anyio.create_task_group() as group:
         for _ in range(20):
             group.start_soon(backend.stat, target)
-    elapsed_s = anyio.current_time() - start_s
-    # One after another they would take a second at least.
-    assert 0.1 <= elapsed_s < 0.95
-    assert backend.calls["stat"] == 20
+        await anyio.wait_all_tasks_blocked()
+        assert asleep == [7.0] * 20
+        assert (backend.calls["stat"], inner.calls["stat"]) == (20, 0)
+        is_morning.set()
+    assert inner.calls["stat"] == 20
 
 
 async def test_latency_cancelled_while_it_waits_reaches_nothing(store: MemoryStore) -> None:
@@ -174,7 +187,7 @@ async def test_cancelling_a_blocked_write_shows_what_it_left(store: MemoryStore,
     block = Block("write", moment=moment)
     backend = FaultBackend(MemoryBackend(store), block)
     target = await target_of(backend)
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: backend.write(target, b"x", condition=Always()))
             await block.reached.wait()
@@ -187,7 +200,7 @@ async def test_blocked_call_goes_on_when_it_is_released(store: MemoryStore) -> N
     block = Block("write")
     backend = FaultBackend(MemoryBackend(store), block)
     target = await target_of(backend)
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: backend.write(target, b"x", condition=Always()))
             await block.reached.wait()

