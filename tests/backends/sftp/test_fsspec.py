@@ -11,6 +11,7 @@ import pytest
 
 from backends.sftp.fsspec_fs import PooledSFTPFileSystem
 from tests.support.sftp_servers import SftpHarness
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def files(sftp_harness: SftpHarness) -> Iterator[Any]:
     assert isinstance(instance, PooledSFTPFileSystem)
     yield instance
     instance.close()
-    assert not [thread for thread in threading.enumerate() if type(thread).__module__.startswith("paramiko")]
+    wait_until(lambda: not any(type(thread).__module__.startswith("paramiko") for thread in threading.enumerate()))
 
 
 def test_files_are_written_through_staging_and_read_back(files: Any, sftp_harness: SftpHarness) -> None:
@@ -90,7 +91,8 @@ def test_information_is_fresh_and_absence_is_certain(files: Any, sftp_harness: S
     sftp_harness.put("a", b"12345")
     info = files.info(path)
     assert (info["name"], info["size"], info["type"]) == (path, 5, "file")
-    assert abs((files.modified(path) - datetime.now(UTC)).total_seconds()) < 10
+    written_s = int((sftp_harness.directory / "a").stat().st_mtime)
+    assert files.modified(path) == datetime.fromtimestamp(written_s, UTC)
     assert files.created(path) == files.modified(path)
 
 

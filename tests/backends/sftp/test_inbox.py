@@ -7,9 +7,9 @@ import pytest
 from paramiko.buffered_pipe import PipeTimeout
 
 from backends.sftp._inbox import Inbox
+from tests.support.waiting import WAIT_S
 
 _DATA = bytes(range(256)) * 8
-_PATIENCE_S = 10.0
 
 
 @pytest.mark.parametrize("cut", [1, 7, 256, 4096])
@@ -27,12 +27,12 @@ def test_reads_give_what_was_fed_however_it_was_cut(cut: int) -> None:
 def test_a_reader_waits_for_all_that_it_asked_for() -> None:
     inbox = Inbox()
     taken: list[bytes] = []
-    reader = threading.Thread(target=lambda: taken.append(inbox.read(100, _PATIENCE_S)))
+    reader = threading.Thread(target=lambda: taken.append(inbox.read(100, WAIT_S)))
     reader.start()
     for _ in range(10):
         assert taken == []
         inbox.feed(b"0123456789")
-    reader.join(_PATIENCE_S)
+    reader.join(WAIT_S)
     assert taken == [b"0123456789" * 10]
 
 
@@ -49,10 +49,10 @@ def test_closing_ends_a_wait_with_what_there_is() -> None:
     inbox = Inbox()
     inbox.feed(b"abc")
     taken: list[bytes] = []
-    reader = threading.Thread(target=lambda: taken.extend((inbox.read(4, _PATIENCE_S), inbox.read(4, _PATIENCE_S))))
+    reader = threading.Thread(target=lambda: taken.extend((inbox.read(4, WAIT_S), inbox.read(4, WAIT_S))))
     reader.start()
     inbox.close()
-    reader.join(_PATIENCE_S)
+    reader.join(WAIT_S)
     assert taken == [b"abc", b""]
 
 

@@ -4,10 +4,11 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from backends.sftp import SftpBackend
+from backends.sftp import SftpBackend, _versions
 from backends.sftp._versions import ServerClock, version_of
 from backends.sftp._wire import Attributes
 from fs_core.errors import StaleVersion
@@ -30,33 +31,40 @@ def _put(file: Path, data: bytes, *, age_s: float) -> None:
     os.utime(file, (then_s, then_s))
 
 
-def _settled(clock: ServerClock, *, age_s: float) -> bool:
-    attributes = Attributes(size_bytes=1, mtime_s=int(time.time() - age_s))
-    return version_of(attributes, now_s=clock.now_s()).settled
+_NOW_S = 1_700_000_000
 
 
-@pytest.mark.parametrize(("age_s", "is_settled"), [(-_HOUR_S, False), (0, False), (55, False), (70, True)])
-def test_a_version_is_settled_a_minute_after_the_last_change(age_s: float, is_settled: bool) -> None:
-    assert _settled(ServerClock(), age_s=age_s) is is_settled
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ServerClock:
+    """What is known of the server's clock when ours stands still."""
+    monkeypatch.setattr(_versions, "time", SimpleNamespace(time=lambda: float(_NOW_S)))
+    return ServerClock()
+
+
+def _settled(clock: ServerClock, *, age_s: int) -> bool:
+    return version_of(Attributes(size_bytes=1, mtime_s=_NOW_S - age_s), now_s=clock.now_s()).settled
+
+
+@pytest.mark.parametrize(("age_s", "is_settled"), [(-_HOUR_S, False), (0, False), (61, False), (62, True)])
+def test_a_version_is_settled_a_minute_after_the_last_change(clock: ServerClock, age_s: int, is_settled: bool) -> None:
+    assert _settled(clock, age_s=age_s) is is_settled
 
 
 def test_a_time_that_is_not_told_settles_nothing() -> None:
     assert not version_of(Attributes(size_bytes=1), now_s=time.time()).settled
 
 
-def test_what_an_upload_tells_of_a_clock_far_behind_is_kept() -> None:
-    clock = ServerClock()
-    clock.learn(int(time.time() - 300))
-    clock.learn(int(time.time()))
+def test_what_an_upload_tells_of_a_clock_far_behind_is_kept(clock: ServerClock) -> None:
+    clock.learn(_NOW_S - 300)
+    clock.learn(_NOW_S)
     clock.learn(None)
-    assert not _settled(clock, age_s=295)
-    assert _settled(clock, age_s=310)
+    assert not _settled(clock, age_s=301)
+    assert _settled(clock, age_s=302)
 
 
-def test_a_clock_that_is_right_or_ahead_shortens_no_wait() -> None:
-    clock = ServerClock()
-    clock.learn(int(time.time() + _HOUR_S))
-    assert not _settled(clock, age_s=55)
+def test_a_clock_that_is_right_or_ahead_shortens_no_wait(clock: ServerClock) -> None:
+    clock.learn(_NOW_S + _HOUR_S)
+    assert not _settled(clock, age_s=61)
 
 
 @pytest.mark.anyio
@@ -97,9 +105,9 @@ async def test_a_change_compares_contents_however_settled_the_version_is(
     backend = await sftp_harness.open_sftp()
     target = await target_of(backend, "a")
     seen = await backend.read(target)
-    times = (file.stat().st_atime, file.stat().st_mtime)
+    times_ns = (file.stat().st_atime_ns, file.stat().st_mtime_ns)
     file.write_bytes(b"two")
-    os.utime(file, times)
+    os.utime(file, ns=times_ns)
     info = await backend.stat(target)
     with pytest.raises(StaleVersion):
         await change(backend, target, seen)
