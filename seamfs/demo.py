@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import anyio
 from anyio import to_thread
 from pydantic import JsonValue
 
 from seamfs.demo_script import SCRIPT, Outside, Turn
 from seamfs.demo_stores import DemoStore, local_store, s3_store, sftp_store
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import Display
 from seamfs.workspace import Workspace, open_workspace
 from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult
@@ -56,7 +57,7 @@ def run_demo() -> bool:
             _progress(f"starting {open_store.__name__.removesuffix('_store')} ...")
             with open_store(Path(directory)) as store:
                 show = _Printer(display) if not outcomes else None
-                outcomes.append(anyio.run(run_session, store, show))
+                outcomes.append(run_interruptibly(partial(run_session, store, show)))
     _progress("")
     return _print_verdict(outcomes, display)
 

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from fs_core.errors import ErrorCode, FsError
 from fs_core.protocol import Backend, Guard
 from seamfs.config import Settings, load_settings
 from seamfs.doctor_findings import Finding, Status, failed, passed, weaker
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import Display
 
 __all__ = ["diagnose", "run_doctor"]
@@ -35,7 +37,7 @@ def run_doctor(root: str, *, config_file: Path | None) -> bool:
         BadSettingError: A setting is wrong.
     """
     settings = load_settings(config_file=config_file)
-    findings = anyio.run(diagnose, root, settings)
+    findings = run_interruptibly(partial(diagnose, root, settings))
     display = Display(sys.stdout)
     for finding in findings:
         remedy = f" -> {finding.remedy}" if finding.remedy else ""

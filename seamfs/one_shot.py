@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import anyio
 from pydantic import JsonValue
 
 from fs_core.errors import FsError, NotText, TooLarge
 from seamfs.config import Settings, load_settings, refuse_unused_state
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import write_json, write_text
 from seamfs.workspace import open_workspace
 from tool_runtime import ToolFailure, ToolResult
@@ -45,7 +45,7 @@ def run_tool(
     refuse_unused_state(settings, state=state)
     if settings.state is None:
         settings = settings.model_copy(update={"policy": "none"})
-    result = anyio.run(partial(_call, name, arguments, root=root, settings=settings))
+    result = run_interruptibly(partial(_call, name, arguments, root=root, settings=settings))
     code = result.code if isinstance(result, ToolFailure) else None
     if as_json:
         print_json(result)

@@ -9,8 +9,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
-
 from backends.local_options import LocalOptions
 from backends.registry import open_local_disk
 from fs_core.errors import FsError
@@ -19,6 +17,7 @@ from fs_core.policy import Unguarded
 from fs_core.session import FileSession
 from fs_core.text import has_lone_surrogate
 from seamfs.setting_sources import found_settings
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import write_json, write_text
 from tool_fs.limits import ReadLimits
 from tool_fs.pages import read_page
@@ -34,7 +33,7 @@ def print_page(root: str, path: str, *, offset: int | None, limit: int | None, a
     """Print a page as the tool returns it, or nothing where it has to be asked, and tell whether it was printed."""
     if found_settings() or has_lone_surrogate(path) or min(offset or 1, limit or 1) < 1 or 0 in {offset, limit}:
         return False
-    page = anyio.run(partial(_page, root, path, offset=offset, limit=limit))
+    page = run_interruptibly(partial(_page, root, path, offset=offset, limit=limit))
     if page is None or has_lone_surrogate(page["path"]):
         return False
     if as_json:

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-import anyio
 from pydantic import JsonValue
 
 from fs_core.errors import FsError
 from fs_core.search.bounds import Looked
 from seamfs.config import Settings, load_settings
 from seamfs.one_shot import print_json, print_refusal
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import Display, StatusLine
 from seamfs.workspace import open_workspace
 from tool_fs.search.limits import SearchLimits
@@ -60,7 +60,7 @@ def run_search(
     """
     settings = load_settings(flags={} if gitignore else {"search": {"gitignore": False}}, config_file=config_file)
     settings = settings.model_copy(update={"policy": "none", "state": None})
-    result = anyio.run(partial(_search, name, arguments, root=root, settings=settings))
+    result = run_interruptibly(partial(_search, name, arguments, root=root, settings=settings))
     if as_json:
         print_json(result)
     if isinstance(result, ToolFailure):

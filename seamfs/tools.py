@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-import anyio
 from pydantic import JsonValue
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +20,7 @@ from progressive.texts import one_line
 from seamfs.config import BadSettingError, Settings, load_settings, mounting_file
 from seamfs.disclosed import Disclosed, disclosed, mount_failure
 from seamfs.file_tools import file_tool_names, make_file_tools
+from seamfs.signals import run_interruptibly
 from seamfs.terminal import Display, write_json, write_text
 from tool_runtime import Tool, ToolCall, ToolFailure, ToolRuntime
 
@@ -76,7 +76,7 @@ def show_tools(
     if config_file is None:
         _refuse_mounts_that_were_found()
     settings = load_settings(flags={"mounts": mounts} if mounts else {}, config_file=config_file)
-    listing = anyio.run(partial(_listing, settings, query=query, read_only=read_only))
+    listing = run_interruptibly(partial(_listing, settings, query=query, read_only=read_only))
     if as_json:
         value = {"query": query, **asdict(listing)}
         write_json(value, sys.stdout)
