@@ -26,10 +26,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Played:
-    """What a call came back with, and how long that took."""
+    """What a call came back with, how long that took, and how long this process computed meanwhile."""
 
     result: ToolResult
     elapsed_s: float
+    computed_s: float
 
 
 class Stage:
@@ -93,10 +94,10 @@ class Stage:
                 tasks.start_soon(alone, step)
 
     async def _play(self, agent: ToolAgent, steps: Sequence[ReportCall]) -> None:
-        started_s = time.monotonic()
+        started_s, computed_before_s = time.monotonic(), time.process_time()
         results = await agent.turn([(step.tool, self._arguments(step, agent.root_url)) for step in steps])
-        elapsed_s = time.monotonic() - started_s
-        self.played.extend(Played(result, elapsed_s) for result in results)
+        elapsed_s, computed_s = time.monotonic() - started_s, time.process_time() - computed_before_s
+        self.played.extend(Played(result, elapsed_s, computed_s) for result in results)
 
     def _arguments(self, step: ReportCall, root: str) -> JsonObject:
         return {

@@ -10,6 +10,7 @@ import pytest
 
 import backends.sftp._list as sftp_list
 from backends.sftp import SftpBackend, open_sftp
+from backends.sftp._client import SftpClient
 from fs_core.errors import FsError, InvalidPath, IoFault, SandboxDenied, StaleVersion, Unavailable
 from fs_core.paths import is_staged_name
 from tests.security.memory import memory_bounded
@@ -33,10 +34,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Generator[SftpServer]:
 
 
 @asynccontextmanager
-async def opened(server: SftpServer, scene: str, *, request_timeout_s: float = 5.0) -> AsyncGenerator[SftpBackend]:
-    backend = await open_sftp(server.url(Path("/") / scene), server.options(request_timeout_s=request_timeout_s))
+async def opened(server: SftpServer, scene: str) -> AsyncGenerator[SftpBackend]:
+    options = server.options(connect_timeout_s=60.0, request_timeout_s=60.0)
+    backend = await open_sftp(server.url(Path("/") / scene), options)
     try:
-        with anyio.fail_after(30):
+        with anyio.fail_after(50):  # so nothing that is waited for to the limit is refused in time
             yield backend
     finally:
         await backend.aclose()
@@ -94,8 +96,14 @@ async def test_a_listing_without_an_end_is_cut_in_bounded_memory(
 
 
 async def test_a_listing_that_drips_is_given_up(hostile: SftpServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sftp_list, "LIST_RATE_MIN_NAMES_PER_S", 10**9)
-    async with opened(hostile, "endless", request_timeout_s=1.0) as backend:
+    require_pace = SftpClient.require_pace
+
+    def require_haste(client: SftpClient, started_s: float, done: int, rate_min_per_s: int) -> None:
+        assert rate_min_per_s == sftp_list.LIST_RATE_MIN_NAMES_PER_S
+        require_pace(client, started_s - client.request_timeout_s, done, 10**9)
+
+    monkeypatch.setattr(SftpClient, "require_pace", require_haste)
+    async with opened(hostile, "endless") as backend:
         directory = await target_of(backend, ".")
         with pytest.raises(Unavailable, match="too slowly"):
             await backend.list(directory, limit=100)

@@ -45,7 +45,7 @@ async def refusal(talk: Callable[[socket.socket], None], directory: Path) -> Una
         config_file=directory / "config",
         known_hosts_file=directory / "known_hosts",
         use_agent=False,
-        connect_timeout_s=20.0,
+        connect_timeout_s=60.0,
     )
     with host(talk) as port, memory_bounded(bytes_max=16 * MIB), pytest.raises(Unavailable) as caught:
         await open_sftp(f"sftp://me@127.0.0.1:{port}/", options)

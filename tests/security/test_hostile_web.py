@@ -21,7 +21,7 @@ from tests.support.web_servers import serving
 pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
-OPTIONS = FsspecOptions(write_size_bytes_max=2 * MIB, request_timeout_s=20.0)
+OPTIONS = FsspecOptions(write_size_bytes_max=2 * MIB, request_timeout_s=60.0)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
 INFLATED_BYTES = 200 * MIB
-OPTIONS = FsspecOptions(write_size_bytes_max=2 * MIB, request_timeout_s=20.0)
+OPTIONS = FsspecOptions(write_size_bytes_max=2 * MIB, request_timeout_s=60.0)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_an_honest_archive_with_long_names_is_read_in_every_compression(
         entry.size = len(body)
         archive.addfile(entry, io.BytesIO(body))
     (tmp_path / f"a{suffix}").write_bytes(compress(packed.getvalue()))
-    async with opened(f"tar://::file://{tmp_path}/a{suffix}", FsspecOptions(request_timeout_s=10)) as backend:
+    async with opened(f"tar://::file://{tmp_path}/a{suffix}", FsspecOptions(request_timeout_s=60.0)) as backend:
         target = await at(backend, name)
         assert (await backend.read(target)).data == body
         assert (await backend.read(target, offset=5, limit=1_200_000)).data == body[5:1_200_005]
