@@ -19,6 +19,7 @@ from fs_core.session import FileSession
 from fs_core.testing.harness import StoreHarness
 from tests.torture.bystander import watching
 from tests.torture.history import load
+from tests.torture.insisting import insisted
 from tests.torture.notes import load_notes
 from tests.torture.plan import Layout
 from tests.torture.pool import WorkerPool
@@ -29,6 +30,9 @@ from tests.torture.verdict import Fault, Finding, Tree, judge
 __all__ = ["Load", "torture"]
 
 _CALM: Final = "calm.txt"
+_CALM_ROUNDS_MAX: Final = 4
+"""One finds what is left, one finds it expired, and the others are for what came later."""
+
 _CALM_WRITES_AT_A_TIME: Final = 4
 _NS: Final = 1_000_000_000
 
@@ -75,9 +79,9 @@ def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str)
     if store.proxy is not None:
         store.proxy.calm()
     events = load(directory.glob("*.journal"))
-    calmed = anyio.run(_calm, store, frozenset(event.key for event in events))
+    tree, calmed = anyio.run(_calm, store, frozenset(event.key for event in events))
     notes = load_notes(directory.glob("*.notes"))
-    findings = judge(events, _tree(store.harness), notes, asked_for=calmed)
+    findings = judge(events, tree, notes, asked_for=calmed)
     findings += [Finding(Fault.CRASHED, ".", fault) for fault in pool.faults]
     return Report(
         store=store.name,
@@ -101,34 +105,45 @@ def torture(store: TorturedStore, load_: Load, directory: Path, *, command: str)
     )
 
 
-async def _calm(store: TorturedStore, keys: frozenset[str]) -> frozenset[str]:
-    """Let what dead writers left behind expire, then write once more into every directory; return what was written."""
-    if await to_thread.run_sync(_has_leftovers, store.harness):
-        await anyio.sleep(store.expiry_s)
+async def _calm(store: TorturedStore, keys: frozenset[str]) -> tuple[Tree, frozenset[str]]:
+    """Write into every directory until nothing is left of dead writers; return what stands there, and what was written.
+
+    What they left goes with a write after it has expired, and something of them may still be under way.
+    """
     directories = {key.rpartition("/")[0] for key in keys}
     directories |= {"/".join(one.split("/")[:count]) for one in directories for count in range(one.count("/") + 1)}
     paths = frozenset(f"{directory}/{_CALM}".lstrip("/") for directory in directories)
-    backend = await store.harness.open()
-    if isinstance(backend, S3Backend):
-        await backend.probe()  # which removes what is left of the probes of dead workers
+    await _write_everywhere(store, paths)
+    for _ in range(_CALM_ROUNDS_MAX - 1):
+        tree = await to_thread.run_sync(_tree, store.harness)
+        if not _has_leftovers(tree):
+            return tree, paths
+        await anyio.sleep(store.expiry_s)
+        await _write_everywhere(store, paths)
+    return await to_thread.run_sync(_tree, store.harness), paths
+
+
+async def _write_everywhere(store: TorturedStore, paths: frozenset[str]) -> None:
+    """Write as a new backend: one that has looked through a directory does not do so again for a while."""
+    backend = await insisted(store.harness.open)
     session = FileSession(BackedFileSystem(backend), policy=Unguarded())
     limiter = CapacityLimiter(_CALM_WRITES_AT_A_TIME)
 
     async def write(path: str) -> None:
         async with limiter:
-            await session.write(path, "calm\n")
+            await insisted(lambda: session.write(path, "calm\n"))
 
     try:
+        if isinstance(backend, S3Backend):
+            await insisted(backend.probe)  # which removes what is left of the probes of dead workers
         async with anyio.create_task_group() as tasks:
             for path in paths:
                 tasks.start_soon(write, path)
     finally:
         await backend.aclose()
-    return paths
 
 
-def _has_leftovers(harness: StoreHarness) -> bool:
-    tree = _tree(harness)
+def _has_leftovers(tree: Tree) -> bool:
     return any(is_staged_name(name) for path in (*tree.files, *tree.directories) for name in path.split("/"))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, TypeVar
+from typing import Final
 
 import anyio
 from anyio import to_thread
@@ -14,17 +14,15 @@ from pydantic import JsonValue
 
 from backends.options import BackendOptions
 from backends.registry import open_backend
-from fs_core.errors import FsError
 from fs_core.paths import parse_path
 from fs_core.policy import OWNERS_MAX
 from fs_core.session import FileSession
 from fs_core.types import Always
 from seamfs.workspace import Workspace
+from tests.torture.insisting import insisted
 from tool_runtime import ToolFailure
 
 __all__ = ["Visit", "fill_caches", "prepare", "visit"]
-
-T = TypeVar("T")
 
 Visit = Callable[[Workspace, random.Random, Counter[str]], Awaitable[None]]
 """One session from its beginning to its end; what it was answered is counted by code."""
@@ -42,7 +40,6 @@ _WORKER_THREADS: Final = 16
 
 _LARGE_LINES: Final = 60_000
 _CANCELLED_AFTER_S_MAX: Final = 0.03
-_ATTEMPTS: Final = 50
 _FILLERS: Final = 8
 
 _numbers = count()
@@ -58,11 +55,11 @@ async def prepare(url: str, options: BackendOptions) -> None:
         "large.txt": b"".join(_line(number) for number in range(_LARGE_LINES)),
         "sub/binary.bin": bytes(range(256)) * 4096,
     }
-    backend = await _again(lambda: open_backend(url, options))
+    backend = await insisted(lambda: open_backend(url, options))
     try:
         for path, data in files.items():
-            target = await _again(lambda path=path: backend.resolve(parse_path(path, backend.root)))
-            await _again(lambda target=target, data=data: backend.write(target, data, condition=Always()))
+            target = await insisted(lambda path=path: backend.resolve(parse_path(path, backend.root)))
+            await insisted(lambda target=target, data=data: backend.write(target, data, condition=Always()))
     finally:
         await backend.aclose()
 
@@ -71,16 +68,6 @@ def _line(number: int) -> bytes:
     return (
         f"line {number:09} of a file that is read in a soak, with some text behind it, 95 bytes long in all\n".encode()
     )
-
-
-async def _again(attempt: Callable[[], Awaitable[T]]) -> T:
-    for _ in range(_ATTEMPTS):
-        try:
-            return await attempt()
-        except FsError as refusal:
-            if not refusal.retryable and refusal.code != "FS_OUTCOME_UNKNOWN":
-                raise
-    return await attempt()
 
 
 async def fill_caches(workspace: Workspace, dice: random.Random, answers: Counter[str], *, changes: int) -> None:

@@ -138,6 +138,8 @@ class _Pair:
         self, kind: Kind, direction: Direction, before: bytes, sink: SocketStream, dice: random.Random
     ) -> bool:
         """Deliver `before` and let `kind` happen; false when that ends the connection."""
+        if kind is Kind.SWALLOW:
+            self._silent.update(silenced(dice, direction))
         self._connections.count(kind)
         if kind is Kind.CUT:
             reset(self._client)
@@ -149,8 +151,8 @@ class _Pair:
                 await self._connections.pause(dice)
             case Kind.DUPLICATE:
                 await sink.send(before[-dice.randint(1, _REPEATED_BYTES_MAX) :])
-            case Kind.SWALLOW:
-                self._silent.update(silenced(dice, direction))
-            case _:
+            case Kind.TRUNCATE:
                 return False
+            case _:
+                pass
         return True

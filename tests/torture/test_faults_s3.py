@@ -26,26 +26,30 @@ class Store:
         self.whole: list[tuple[str, str, bytes]] = []
         self.broken: list[bytes] = []
         self.url = ""
+        self._lock = threading.Lock()
+
+    def take(self, request: tuple[str, str, bytes]) -> int:
+        """Note a whole request and return its number, counted from 1."""
+        with self._lock:
+            self.whole.append(request)
+            return len(self.whole)
 
 
-@pytest.fixture(scope="module")
-def serving() -> Iterator[Store]:
-    store = Store()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"store": store}))
-    store.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield store
-    server.shutdown()
-    thread.join()
-    server.server_close()
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
 
 
 @pytest.fixture
-def store(serving: Store) -> Store:
-    serving.whole.clear()
-    serving.broken.clear()
-    return serving
+def store() -> Iterator[Store]:
+    """A server of one test: what another one has sent may come when that is over."""
+    store = Store()
+    with _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"store": store})) as server:
+        store.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
+        thread.start()
+        yield store
+        server.shutdown()
+        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -59,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.store.broken.append(body)
             self.close_connection = True
             return
-        self.store.whole.append((self.command, self.path, body))
+        number = self.store.take((self.command, self.path, body))
         answer = BODY if self.command in {"GET", "HEAD"} else b""
         self.send_response_only(200)
         if self.path == "/chunked":
@@ -68,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(answer), answer))
             return
         self.send_header("Content-Length", str(len(answer)))
-        self.send_header("X-Number", str(len(self.store.whole)))
+        self.send_header("X-Number", str(number))
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(answer)
