@@ -12,6 +12,7 @@ from backends.options import FsspecOptions
 from fs_core.errors import IoFault, NotDirectory, NotFound, NotRegularFile, PermissionDenied, TooLarge, Unavailable
 from fs_core.types import Entry, FileKind, Level
 from tests.support.scripted_fsspec import Endless, Scripted, ScriptedFileSystem, at, opened, scripted_store
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -113,7 +114,7 @@ async def test_cancelled_reading_feeds_its_sink_no_more(script: Scripted) -> Non
     def look(path: str) -> None:
         if fed:
             first.set()
-            go_on.wait(30)
+            go_on.wait(2 * WAIT_S)
 
     script.info_hook = look
     async with opened("scripted://") as backend:
@@ -122,10 +123,10 @@ async def test_cancelled_reading_feeds_its_sink_no_more(script: Scripted) -> Non
         async def read() -> None:
             await backend.read_many(files, lambda index, _: fed.append(index), size_bytes_max=9)
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as group:
                 group.start_soon(read)
-                await to_thread.run_sync(first.wait, 10)
+                await to_thread.run_sync(first.wait)
                 group.cancel_scope.cancel()
         go_on.set()
         script.info_hook = str

@@ -23,7 +23,7 @@ from fs_core.errors import (
     Unavailable,
 )
 from fs_core.types import FileKind
-from tests.support.scripted_fsspec import OPTIONS, at, opened
+from tests.support.scripted_fsspec import OPTIONS, at, impatient, opened
 from tests.support.web_servers import FakeGithub, QuietDirectory, Scene, serving
 
 pytestmark = pytest.mark.anyio
@@ -143,17 +143,19 @@ async def test_http_links_to_elsewhere_are_no_entries(scene: str) -> None:
 
 
 async def test_http_server_that_hangs_is_unavailable_within_the_limit(scene: str) -> None:
-    async with opened(scene, FsspecOptions(request_timeout_s=0.3)) as backend:
-        with anyio.fail_after(20), pytest.raises(Unavailable):
-            await backend.stat(await at(backend, "hanging"))
+    async with opened(scene) as backend:
+        target = await at(backend, "hanging")
+        with anyio.fail_after(15), impatient(backend, timeout_s=0.3), pytest.raises(Unavailable):
+            await backend.stat(target)
+        Scene.hang.set()
 
 
 async def test_http_server_that_is_not_there_is_unavailable() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    with pytest.raises(Unavailable) as caught:
-        await open_generic(f"http://127.0.0.1:{port}/", OPTIONS)
+        port = unused.getsockname()[1]  # nobody listens there
+        with pytest.raises(Unavailable) as caught:
+            await open_generic(f"http://127.0.0.1:{port}/", OPTIONS)
     assert "\n" not in str(caught.value)
 
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from backends._workers import CallCancelled, WorkerCall, Workers
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +40,7 @@ async def test_at_most_the_given_number_runs_at_once() -> None:
             most = max(most, running)
             if running == 3:
                 full.set()
-        full.wait(10)
+        full.wait(WAIT_S)
         with lock:
             running -= 1
 
@@ -57,7 +58,7 @@ async def test_cancelling_before_the_commit_ends_the_work_at_its_next_step() -> 
     def work(call: WorkerCall) -> None:
         call.unblock_with(unblocked.set)
         started.set()
-        unblocked.wait(10)
+        unblocked.wait(WAIT_S)
         reached.append("unblocked")
         call.commit()
         reached.append("committed")
@@ -78,7 +79,7 @@ async def test_cancelling_after_the_commit_waits_for_the_outcome_and_returns_it(
     def work(call: WorkerCall) -> str:
         call.commit()
         committed.set()
-        released.wait(10)
+        released.wait(WAIT_S)
         return "published"
 
     async def write() -> None:
@@ -99,7 +100,7 @@ async def test_a_call_cancelled_while_it_waits_for_a_thread_never_starts() -> No
 
     def block(call: WorkerCall) -> None:
         started.set()
-        released.wait(10)
+        released.wait(WAIT_S)
 
     scope = anyio.CancelScope(deadline=0)
     async with anyio.create_task_group() as tasks:
@@ -139,7 +140,7 @@ async def test_a_task_cancel_after_the_commit_waits_for_the_outcome_and_shows_at
     def work(call: WorkerCall) -> str:
         call.commit()
         committed.set()
-        released.wait(10)
+        released.wait(WAIT_S)
         return "published"
 
     async def write() -> None:
@@ -164,7 +165,7 @@ async def test_a_second_task_cancel_does_not_leave_the_thread_behind() -> None:
 
     def work(call: WorkerCall) -> None:
         started.set()
-        released.wait(10)
+        released.wait(WAIT_S)
         ended.set()
         call.check()
 
@@ -188,7 +189,7 @@ async def test_all_who_wait_for_the_end_of_the_work_hear_of_it() -> None:
 
     def work(call: WorkerCall) -> None:
         started.set()
-        released.wait(10)
+        released.wait(WAIT_S)
 
     async def wait() -> None:
         heard.append(await workers.drained(timeout_s=60))

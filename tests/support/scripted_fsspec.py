@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any, ClassVar
 
 import fsspec
+import pytest
 from fsspec.spec import AbstractFileSystem
 
 from backends.generic import GenericBackend, open_generic
@@ -14,7 +15,7 @@ from backends.options import FsspecOptions
 from fs_core.paths import parse_path
 from fs_core.types import Target
 
-OPTIONS = FsspecOptions(request_timeout_s=10)
+OPTIONS = FsspecOptions(request_timeout_s=30)
 
 
 @asynccontextmanager
@@ -24,6 +25,15 @@ async def opened(url: str, options: FsspecOptions = OPTIONS) -> AsyncGenerator[G
         yield backend
     finally:
         await backend.aclose()
+
+
+@contextmanager
+def impatient(backend: GenericBackend, *, timeout_s: float) -> Generator[None]:
+    """Have a backend wait no longer than this for a store that hangs; what has to go well may take its time."""
+    options = backend._options  # pyright: ignore[reportPrivateUsage] - the limits of one that is open are nowhere else
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backend, "_options", options.model_copy(update={"request_timeout_s": timeout_s}))
+        yield
 
 
 def ignore(data: bytes | bytearray) -> None:

@@ -129,7 +129,9 @@ def serving(handler: Any) -> Generator[str]:
     with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        Scene.hang.set()
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            Scene.hang.set()
+            server.shutdown()
+            thread.join()
