@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.constants_ast import Constants
 
 pytest_plugins = [
     "tests.support.collecting",
@@ -28,6 +29,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def _draw_no_constants_of_ours() -> None:
+    """Keep examples from depending on the modules that happen to be loaded, whose constants Hypothesis draws from."""
+    nothing = Constants()
+    pytest.MonkeyPatch().setattr("hypothesis.internal.conjecture.providers._get_local_constants", lambda: nothing)
+
+
+if settings.get_current_profile_name() == "ci":
+    _draw_no_constants_of_ours()
 
 
 @pytest.fixture(params=["asyncio", "trio"])
