@@ -1,3 +1,4 @@
+import math
 import socket
 import threading
 import time
@@ -7,8 +8,10 @@ import pytest
 
 from benchmarks.backends.latency_relay import Passed, Turns
 from benchmarks.backends.slow_link import slow_link
+from tests.support.waiting import WAIT_S
 
 RTT_S = 0.04
+TRIES_MAX = 20
 
 
 def test_requests_that_go_out_together_are_one_round_trip() -> None:
@@ -72,29 +75,36 @@ def echo_port() -> Iterator[int]:
         server = threading.Thread(target=serve)
         server.start()
         yield listener.getsockname()[1]
-        server.join(10)
+        server.join(WAIT_S)
+
+
+def echoed_s(client: socket.socket, sent: bytes) -> float:
+    """Send bytes and return after how many seconds all of them were back."""
+    started_s = time.monotonic()
+    sender = threading.Thread(target=client.sendall, args=(sent,))
+    sender.start()
+    left = len(sent)
+    while left > 0:
+        left -= len(client.recv(1 << 20))
+    elapsed_s = time.monotonic() - started_s
+    sender.join(WAIT_S)
+    return elapsed_s
 
 
 def test_a_slow_line_delays_each_turn_and_holds_what_is_under_way(echo_port: int) -> None:
     with slow_link(echo_port, rtt_s=RTT_S) as link:
-        with socket.create_connection(("127.0.0.1", link.port), timeout=10) as client:
+        with socket.create_connection(("127.0.0.1", link.port), timeout=WAIT_S) as client:
             client.sendall(b"a")
             assert client.recv(1) == b"a"
             assert link.count() == Passed(turns=2, sent_bytes=1, received_bytes=1, connections=1)
             link.reset()
-            started_s = time.monotonic()
-            for _ in range(2):
-                sent = b"b" * (1 << 20)
-                sender = threading.Thread(target=client.sendall, args=(sent,))
-                sender.start()
-                got = b""
-                while len(got) < len(sent):
-                    got += client.recv(1 << 20)
-                sender.join(10)
-            elapsed_s = time.monotonic() - started_s
+            times_s: list[float] = []
+            # With a delay for each piece of 64 KiB none would take so little; this machine may hold some of them up.
+            while min(times_s, default=math.inf) >= 8 * RTT_S:
+                assert len(times_s) < TRIES_MAX, times_s
+                times_s.append(echoed_s(client, b"b" * (1 << 20)))
         passed = link.count()
-    assert passed.sent_bytes == passed.received_bytes == 2 << 20
+    assert min(times_s) >= RTT_S
+    assert passed.sent_bytes == passed.received_bytes == len(times_s) << 20
     assert passed.connections == 0
-    # A delay for each piece of 64 KiB would take longer by far.
-    assert 2 * RTT_S <= elapsed_s < 16 * RTT_S
-    assert passed.turns >= 2
+    assert passed.turns >= len(times_s)

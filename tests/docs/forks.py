@@ -43,12 +43,15 @@ CLIENT: Final = f"""\
 #!{sys.executable} -IS
 import json, os, signal, socket, sys
 
+# A signal that comes before it is known whom to tell waits until then.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     server.connect(os.environ["{VARIABLE}"])
     request = {{"arguments": sys.argv[1:], "directory": os.getcwd(), "environment": dict(os.environ)}}
     socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2])
     process = int(server.recv(32))
     signal.signal(signal.SIGTERM, lambda *_: os.kill(process, signal.SIGTERM))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     sys.exit(int(server.recv(32) or 1))
 """
 """A program that has its arguments run there, with its own files, directory and environment."""

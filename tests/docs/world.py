@@ -31,7 +31,7 @@ TREE: Final = {
 }
 """What every root of a page holds, local or not."""
 
-_TIMEOUT_S: Final = 60
+_TIMEOUT_S: Final = 110
 _MARK: Final = "--- block at line "
 _PROGRAMS: Final = PROJECT / "tests" / "docs" / "programs"
 

@@ -5,6 +5,7 @@ its work holds its socket for a moment, and what an earlier test has left may be
 """
 
 import gc
+import re
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -19,6 +20,7 @@ from tests.support.waiting import WAIT_S, until, wait_until
 
 __all__ = ["Census"]
 
+_NUMBER: Final = re.compile(r"\d+")
 _POOLED: Final = ("AnyIO worker", "Trio thread", "asyncio_", "fsspecIO")
 
 
@@ -27,13 +29,16 @@ class Census:
     """What this process holds. Idle threads that event loops keep for later are not counted: they hold nothing."""
 
     counts: Counter[str]
-    """How many descriptors, children, tasks of the running event loop, and threads of each name."""
+    """How many descriptors, children, tasks of the running event loop, and threads of each name.
+
+    Numbers in the names of threads do not count: a server's thread may end and another one take its place.
+    """
 
     @classmethod
     def take(cls) -> "Census":
         """Count now."""
         names = (thread.name for thread in threading.enumerate() if not thread.name.startswith(_POOLED))
-        counts = Counter(f"threads {name.rstrip('0123456789')}" for name in names)
+        counts = Counter(f"threads {_NUMBER.sub('', name)}" for name in names)
         counts["descriptors"] = sum(1 for _ in Path("/proc/self/fd").iterdir())
         counts["children"] = len(children())
         counts["tasks"] = _running_tasks()

@@ -58,7 +58,11 @@ class TcpProxy:
             except OSError:
                 return
             self.accepted += 1
-            server = socket.create_connection(("127.0.0.1", self._target))
+            try:
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                _close(client)  # the server has gone meanwhile, and so does its client
+                continue
             with self._lock:
                 self._pairs.append((client, server))
             thread = threading.Thread(target=self._relay, args=(client, server), daemon=True)
