@@ -107,6 +107,8 @@ async def subscribe(client: Client, changes: Changes) -> None:
     while True:
         try:
             async with client.listen(tools_list_changed=True) as subscription:
+                # What has changed since the list was read was told to nobody.
+                changes.notice()
                 async for _event in subscription:
                     # The tap has noticed it already.
                     pass
@@ -116,7 +118,7 @@ async def subscribe(client: Client, changes: Changes) -> None:
         except SubscriptionLost:
             pass
         await anyio.sleep(_RESUBSCRIBE_S)
-        # What changed meanwhile was told to nobody.
+        # A server that is gone shows when its list is read, not when it is asked for notices.
         changes.notice()
 
 

@@ -39,8 +39,8 @@ _random = SystemRandom()
 
 _MESSAGE_CHARS_MAX = 1_000
 _CLOSED = ConnectionError("the server closed the connection")
-# The SDK may have more to tell of the calls in flight than that the connection has ended.
-_LAST_ANSWERS_S = 0.2
+# The SDK may have more to tell of the calls in flight than that the connection has ended, on a busy machine later.
+_LAST_ANSWERS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

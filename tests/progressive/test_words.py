@@ -1,4 +1,3 @@
-import time
 import unicodedata
 from typing import Any
 
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 from progressive.words import FUNCTION_WORDS, REQUEST_WORDS, is_unspaced, normalized, spelling, stem, words
+from tests.support.growth import growth
 
 TEXTS = st.text(max_size=200)
 
@@ -151,12 +151,8 @@ def test_words_of_two_lines_are_the_words_of_each(one: str, other: str) -> None:
     ["Aa", "A", "a_", "1a", "字", "\u0301", "ﷺ", "A\u0301", "\ud800", "aB1_", "ー", "\u200d", "IDs", "\u0301\u0323"],
 )
 def test_cost_grows_in_proportion_to_the_text(piece: str) -> None:
-    def cost_s(chars: int) -> float:
-        text = piece * (chars // len(piece))
-        started_s = time.thread_time()
-        words(text, chars_max=chars)
-        return time.thread_time() - started_s
+    def read(chars: int) -> None:
+        words(piece * (chars // len(piece)), chars_max=chars)
 
-    cost_s(10_000)
-    # Quadratic work would cost 400 times as much; the rest is room for a busy machine and its collections of garbage.
-    assert min(cost_s(200_000) for _ in range(3)) < 100 * max(min(cost_s(10_000) for _ in range(5)), 4e-3)
+    # Quadratic work would cost 400 times as much; the rest is room for collections of garbage.
+    assert growth(lambda: read(10_000), lambda: read(200_000), enough=100, least_s=4e-3) < 100

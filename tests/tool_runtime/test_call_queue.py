@@ -9,6 +9,7 @@ from fs_core.testing.memory import MemoryBackend, MemoryStore
 from seamfs.config import Settings
 from seamfs.workspace import Workspace
 from tests.seamfs.gated import GatedBackend
+from tests.support.waiting import WAIT_S
 from tool_runtime import (
     JsonObject,
     TextBlock,
@@ -53,7 +54,7 @@ async def test_two_writes_to_one_file_land_in_the_order_they_came() -> None:
     store = MemoryStore()
     backend = GatedBackend("write", store)
     bench = Bench(backend)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.run, write("a", "first"))
             await backend.reached.wait()
@@ -68,7 +69,7 @@ async def test_two_writes_to_one_file_land_in_the_order_they_came() -> None:
 async def test_writes_to_different_files_overlap() -> None:
     backend = GatedBackend("write")
     bench = Bench(backend)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.run, write("a", "1"))
             tasks.start_soon(bench.run, write("b", "2"))
@@ -80,7 +81,7 @@ async def test_writes_to_different_files_overlap() -> None:
 async def test_a_read_sees_the_write_that_came_before_it() -> None:
     backend = GatedBackend("write")
     bench = Bench(backend)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.run, write("a", "new\n"))
             await backend.reached.wait()
@@ -101,7 +102,7 @@ async def test_a_cancelled_call_lets_those_behind_it_go_on() -> None:
         with scope:
             await bench.run(write("a", "first"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run_first)
             await backend.reached.wait()
@@ -135,7 +136,7 @@ async def test_a_call_that_hangs_elsewhere_holds_up_no_file() -> None:
         )
     )
     queue = CallQueue(workspace.tools, owner=workspace.session())
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(queue.run, ToolCall("mcp__srv__hang", {}, id="1"))
             await hanging.wait()
@@ -168,7 +169,7 @@ async def test_no_more_calls_run_at_once_than_are_allowed() -> None:
         )
     )
     queue = CallQueue(workspace.tools, owner=workspace.session(), overlap_max=3)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             for number in range(7):
                 tasks.start_soon(queue.run, ToolCall("hold", {}, id=str(number)))
@@ -189,7 +190,7 @@ async def test_a_refused_call_is_observed_runs_nothing_and_waits_for_nothing() -
         owner=workspace.session(),
         refuse=lambda name: "only write is called here" if name != "write" else None,
     )
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(queue.run, write("a", "1"))
             await backend.reached.wait()
@@ -231,7 +232,7 @@ async def test_a_call_that_waits_for_many_does_not_wake_up_for_each(monkeypatch:
         await wait(self)
 
     monkeypatch.setattr(event, "wait", counted)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             for number in range(calls):
                 tasks.start_soon(queue.run, ToolCall("work", {"number": number}, id=str(number)))

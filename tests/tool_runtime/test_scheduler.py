@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
+from tests.support.waiting import WAIT_S
 from tests.tool_runtime.toolkit import Echo, call, echo_tool, failure, show, success
 from tool_runtime import AbortSignal, Tool, ToolCall, ToolContext, ToolResult, ToolRuntime
 from tool_runtime.scheduler import ALONE, Alone, Keyed, Lane, Shared, may_overlap, run_in_lanes
@@ -142,7 +143,7 @@ async def test_ten_safe_calls_overlap_and_no_more_by_default() -> None:
     meeting, runtime = Meeting(10), ToolRuntime()
     runtime.register(echo_tool(execute=meeting.body, concurrency_safe=lambda _args: True))
     wanted = [str(number) for number in range(25)]
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         results = await runtime.run_turn(turn(*wanted))
     assert texts(results) == wanted
     assert meeting.most == 10
@@ -152,7 +153,7 @@ async def test_ten_safe_calls_overlap_and_no_more_by_default() -> None:
 async def test_writes_to_different_targets_overlap_and_those_to_one_keep_model_order() -> None:
     meeting, runtime = Meeting(2), ToolRuntime()
     runtime.register(echo_tool(execute=meeting.body, concurrency_key=lambda args: args.text[0]))
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         results = await runtime.run_turn(turn("a1", "b1", "a2", "a3"))
     assert texts(results) == ["a1", "b1", "a2", "a3"]
     assert meeting.most == 2
@@ -321,7 +322,7 @@ async def test_a_call_that_delegates_is_scheduled_as_its_target_in_its_scope() -
     runtime.register(echo_tool(execute=meeting.body))
     runtime.register(echo_tool(execute=meeting.body, concurrency_safe=lambda _args: True), scope)
     runtime.register(forwarding())
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         results = await runtime.run_turn([forward("a"), call(text="b"), forward("c")], scope=scope)
     assert texts(results) == ["a", "b", "c"]
     assert meeting.most == 3

@@ -1,6 +1,6 @@
 """A sandbox with small limits, tools for programs to call, and a look at the processes around it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +10,10 @@ from pydantic import JsonValue
 
 from progressive.code.monty import open_monty
 from progressive.code.options import CodeOptions
-from progressive.code.runtime import CodeRuntime, Failed, Finished, Program
+from progressive.code.runtime import CodeRuntime, Failed, FailureKind, Finished, Program
 from progressive.code.tool import run_code_tool
 from tests.support.processes import children, command_of
+from tests.support.waiting import WAIT_S
 from tool_runtime import (
     JsonObject,
     ScopeId,
@@ -64,8 +65,8 @@ class Recorder:
 
 @asynccontextmanager
 async def sandbox(**options: Any) -> AsyncGenerator[CodeRuntime]:
-    """Open a sandbox whose limits are small unless they are given."""
-    small: dict[str, Any] = {"timeout_s": 5.0, "memory_bytes_max": 32 * MIB, "workers_max": 2}
+    """Open a sandbox whose limits, but for that of time, are small unless they are given."""
+    small: dict[str, Any] = {"memory_bytes_max": 32 * MIB, "workers_max": 2}
     async with open_monty(CodeOptions(**{**small, **options})) as code:
         yield code
 
@@ -79,6 +80,22 @@ async def finished(code: CodeRuntime, text: str, call: Any = echo) -> Finished:
 async def failed(code: CodeRuntime, text: str, call: Any = echo) -> Failed:
     ended = await code.run(Program(text), call)
     assert isinstance(ended, Failed), ended
+    return ended
+
+
+async def is_healthy(code: CodeRuntime) -> bool:
+    """Tell whether the next program runs; where time is very short, a busy machine may need several."""
+    with anyio.fail_after(WAIT_S):
+        while isinstance(ended := await code.run(Program("return await tools.read({})"), echo), Failed):
+            assert ended.kind is FailureKind.TIMEOUT, ended
+    return ended.value == {"name": "read", "arguments": {}}
+
+
+async def overran(code: CodeRuntime, text: str, call: Any, *, has_begun: Callable[[Failed], bool]) -> Failed:
+    """Return how a program without an end failed: on a busy machine its time may be over before it has begun."""
+    with anyio.fail_after(WAIT_S):
+        while not has_begun(ended := await failed(code, text, call)):
+            assert ended.kind is FailureKind.TIMEOUT, ended
     return ended
 
 

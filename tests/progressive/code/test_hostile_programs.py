@@ -9,7 +9,7 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-from progressive.code.runtime import CodeRuntime, Failed, FailureKind, Finished, Program
+from progressive.code.runtime import Failed, FailureKind, Finished, Program
 from tests.progressive.code.programs import (
     MIB,
     Recorder,
@@ -17,21 +17,19 @@ from tests.progressive.code.programs import (
     failed,
     finished,
     interpreters,
+    is_healthy,
     sandbox,
     stuck,
 )
 from tests.support.census import Census
-from tests.support.processes import children
+from tests.support.processes import children, is_running
+from tests.support.waiting import WAIT_S, until
 from tool_runtime import ToolFailure, ToolResult, ToolSuccess
 
 pytestmark = pytest.mark.anyio
 
 ROUNDS: Final = 6
 """What each leaves behind exceeds the room for threads, which are two, after three."""
-
-
-async def is_healthy(code: CodeRuntime) -> bool:
-    return (await finished(code, "return await tools.read({})")).value == {"name": "read", "arguments": {}}
 
 
 INVALID: Final = {
@@ -177,7 +175,7 @@ async def test_any_value_of_a_tool_is_passed_or_too_large(value: JsonValue) -> N
     async def answers(_name: str, _arguments: JsonValue) -> ToolResult:
         return ToolSuccess(value, ())
 
-    async with sandbox(timeout_s=10, workers_max=1) as code:
+    async with sandbox(workers_max=1) as code:
         ended = await code.run(Program("value = await tools.read({})\nreturn len(str(value))"), answers)
         assert await is_healthy(code)
     if isinstance(ended, Failed):
@@ -213,16 +211,17 @@ CRASHED: Final = Failed(
 @pytest.mark.parametrize("text", ["await tools.read({})\nwhile True: pass", "await tools.read({})\nreturn 1"])
 async def test_a_process_that_is_killed_is_replaced(text: str) -> None:
     before = children()
-    async with sandbox(timeout_s=60, workers_max=1) as code:
+    async with sandbox(workers_max=1) as code:
         (first,) = children() - before
 
         async def call(name: str, arguments: JsonValue) -> ToolResult:
             os.kill(first, signal.SIGKILL)
             return await echo(name, arguments)
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             assert await code.run(Program(text), call) == CRASHED
         assert await is_healthy(code)
+        await until(lambda: first not in children())
         (second,) = children() - before
     assert second != first
 
@@ -236,12 +235,12 @@ async def test_a_process_that_is_killed_while_it_computes_is_replaced() -> None:
         computes.set()
         return await echo(name, arguments)
 
-    async with sandbox(timeout_s=60, workers_max=1) as code:
+    async with sandbox(workers_max=1) as code:
 
         async def run() -> None:
             ended.append(await code.run(Program("await tools.read({})\nwhile True: pass"), call))
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run)
                 await computes.wait()
@@ -257,8 +256,11 @@ async def test_processes_that_died_while_nobody_used_them_are_replaced() -> None
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
                 tasks.start_soon(finished, code, "import asyncio\nawait asyncio.sleep(0.05)")
-        for pid in children() - before:
+        killed = children() - before
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
+        # One that is dying still would take a program with it.
+        await until(lambda: not any(map(is_running, killed)))
         for _ in range(3):
             assert await is_healthy(code)
 
@@ -276,9 +278,9 @@ async def test_processes_that_died_while_nobody_used_them_are_replaced() -> None
     ],
 )
 async def test_a_cancelled_program_ends_at_once_wherever_it_is(text: str) -> None:
-    async with sandbox(timeout_s=60, workers_max=1, output_bytes_max=10**9, calls_max=10**9) as code:
+    async with sandbox(workers_max=1, output_bytes_max=10**9, calls_max=10**9) as code:
         for wait_s in (0.0, 0.001, 0.003, 0.01, 0.03, 0.1):
-            with anyio.fail_after(20), anyio.move_on_after(wait_s) as scope:
+            with anyio.fail_after(WAIT_S), anyio.move_on_after(wait_s) as scope:
                 await code.run(Program(text), echo)
             assert scope.cancelled_caught
         assert await is_healthy(code)
@@ -380,11 +382,14 @@ async def test_many_programs_of_all_kinds_at_once_end_each_in_its_own_way() -> N
 
         async def run(text: str, kind: FailureKind | None) -> None:
             ended = await code.run(Program(text), echo)
+            while kind is not FailureKind.TIMEOUT and isinstance(ended, Failed) and ended.kind is FailureKind.TIMEOUT:
+                ended = await code.run(Program(text), echo)  # a busy machine needs longer, for some of them
             kinds.append((kind, ended.kind if isinstance(ended, Failed) else None))
 
-        async with anyio.create_task_group() as tasks:
-            for text, kind in [*texts.items()] * 2:
-                tasks.start_soon(run, text, kind)
+        with anyio.fail_after(WAIT_S):
+            async with anyio.create_task_group() as tasks:
+                for text, kind in [*texts.items()] * 2:
+                    tasks.start_soon(run, text, kind)
         assert await is_healthy(code)
     assert len(kinds) == 16
     assert all(wanted is got for wanted, got in kinds), kinds

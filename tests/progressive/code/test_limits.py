@@ -7,9 +7,10 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from progressive.code.options import CodeOptions
-from progressive.code.runtime import CodeRuntime, Failed, FailureKind, Program
-from tests.progressive.code.programs import MIB, Recorder, echo, failed, finished, sandbox
+from progressive.code.runtime import Failed, FailureKind, Program
+from tests.progressive.code.programs import MIB, Recorder, echo, failed, finished, is_healthy, overran, sandbox
 from tests.support.processes import children
+from tests.support.waiting import WAIT_S
 from tool_runtime import ToolResult, ToolSuccess
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +34,6 @@ while True:
 def caught(body: str) -> str:
     """Return a program that catches whatever can be caught, over and over."""
     return CAUGHT.format(body="\n".join(f"            {line}" for line in body.splitlines()))
-
-
-async def is_healthy(code: CodeRuntime) -> bool:
-    return (await finished(code, "return await tools.read({})")).value == {"name": "read", "arguments": {}}
 
 
 def test_the_settings_are_those_of_the_specification() -> None:
@@ -84,10 +81,12 @@ async def test_time_is_over_whatever_a_program_catches(body: str) -> None:
     assert ended.kind is FailureKind.TIMEOUT
     assert "it did not end within 0.3 s" in ended.message
     # What it waits for takes a minute or has no end.
-    assert elapsed_s < 20
+    assert elapsed_s < 40
 
 
-async def test_a_program_that_only_computes_does_not_take_its_process_with_it() -> None:
+async def test_a_program_that_only_computes_does_not_take_its_process_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As long as a busy machine may need to hear that it has stopped by itself.
+    monkeypatch.setattr("progressive.code.monty._GRACE_S", WAIT_S)
     before = children()
     async with sandbox(timeout_s=0.2, workers_max=1) as code:
         processes = children() - before
@@ -98,7 +97,8 @@ async def test_a_program_that_only_computes_does_not_take_its_process_with_it() 
 async def test_time_is_that_of_the_clock_on_the_wall() -> None:
     calls = Recorder()
     async with sandbox(timeout_s=0.2, workers_max=1) as code:
-        ended = await failed(code, 'print("started")\nawait tools.read({})', calls.stuck)
+        text = 'print("started")\nawait tools.read({})'
+        ended = await overran(code, text, calls.stuck, has_begun=lambda _: calls.begun.is_set())
         assert await is_healthy(code)
     assert ended.kind is FailureKind.TIMEOUT
     assert ended.printed == "started\n"
@@ -107,15 +107,20 @@ async def test_time_is_that_of_the_clock_on_the_wall() -> None:
 
 async def test_waiting_for_a_process_takes_none_of_the_time() -> None:
     calls = Recorder()
-    async with sandbox(timeout_s=0.5, workers_max=1) as code, anyio.create_task_group() as tasks:
-        tasks.start_soon(failed, code, "await tools.read({})", calls.stuck)
+    async with sandbox(timeout_s=1.5, workers_max=1) as code, anyio.create_task_group() as tasks:
+
+        async def hold() -> None:
+            await overran(code, "await tools.read({})", calls.stuck, has_begun=lambda _: calls.begun.is_set())
+
+        tasks.start_soon(hold)
         await calls.begun.wait()
-        assert await is_healthy(code)
+        assert (await finished(code, "return 1")).value == 1
 
 
 async def test_what_an_endless_loop_printed_is_kept() -> None:
     async with sandbox(timeout_s=0.2) as code:
-        ended = await failed(code, 'print("a")\ndef spin():\n    while True: pass\n\nspin()')
+        text = 'print("a")\ndef spin():\n    while True: pass\n\nspin()'
+        ended = await overran(code, text, echo, has_begun=lambda ended: ended.printed != "")
     assert ended.kind is FailureKind.TIMEOUT
     assert ended.printed == "a\n"
 
@@ -141,7 +146,7 @@ async def test_what_an_endless_loop_printed_is_kept() -> None:
     ],
 )
 async def test_memory_is_bounded_whatever_a_program_catches(body: str) -> None:
-    async with sandbox(timeout_s=20, memory_bytes_max=16 * MIB, workers_max=1) as code:
+    async with sandbox(memory_bytes_max=16 * MIB, workers_max=1) as code:
         ended = await failed(code, caught(body))
         assert await is_healthy(code)
     assert ended.kind is FailureKind.MEMORY_LIMIT
@@ -168,9 +173,8 @@ async def test_an_exception_of_the_programs_own_is_no_limit() -> None:
     ],
 )
 async def test_printing_is_bounded_whatever_a_program_catches(body: str) -> None:
-    async with sandbox(timeout_s=60, output_bytes_max=100_000, workers_max=1) as code:
-        with anyio.fail_after(20):
-            ended = await failed(code, caught(body))
+    async with sandbox(output_bytes_max=100_000, workers_max=1) as code:
+        ended = await failed(code, caught(body))
         assert await is_healthy(code)
     assert ended.kind is FailureKind.OUTPUT_LIMIT
     assert "it printed and returned more than 100000 bytes" in ended.message
@@ -189,7 +193,7 @@ async def test_what_is_returned_counts_with_what_is_printed() -> None:
 
 
 async def test_a_print_of_a_hundred_megabytes_ends_the_program() -> None:
-    async with sandbox(timeout_s=20, memory_bytes_max=256 * MIB, workers_max=1) as code:
+    async with sandbox(memory_bytes_max=256 * MIB, workers_max=1) as code:
         ended = await failed(code, "print('x' * 100_000_000)")
         assert await is_healthy(code)
     assert ended.kind is FailureKind.OUTPUT_LIMIT
@@ -226,7 +230,7 @@ async def test_a_thousand_calls_are_more_than_the_interpreters_own_bound() -> No
     async def none(_name: str, _arguments: JsonValue) -> ToolResult:
         return ToolSuccess(None, ())
 
-    async with sandbox(timeout_s=30) as code:
+    async with sandbox() as code:
         ended = await finished(
             code,
             "import asyncio\n"
@@ -239,7 +243,7 @@ async def test_a_thousand_calls_are_more_than_the_interpreters_own_bound() -> No
 
 
 async def test_waits_at_once_are_bounded() -> None:
-    async with sandbox(timeout_s=20, workers_max=1) as code:
+    async with sandbox(workers_max=1) as code:
         ended = await failed(code, "import asyncio\nkept = [asyncio.sleep(1000) for _ in range(10_001)]")
         assert await is_healthy(code)
     assert ended.kind is FailureKind.EXCEPTION
@@ -255,7 +259,7 @@ async def test_waits_at_once_are_bounded() -> None:
     ],
 )
 async def test_what_calls_hold_outside_is_bounded_too(calls: str) -> None:
-    async with sandbox(timeout_s=20, memory_bytes_max=32 * MIB, workers_max=1) as code:
+    async with sandbox(memory_bytes_max=32 * MIB, workers_max=1) as code:
         ended = await failed(code, caught(f"text = 'x' * {MIB}\n{calls}"))
         assert await is_healthy(code)
     assert ended.kind is FailureKind.MEMORY_LIMIT
@@ -266,7 +270,7 @@ async def test_calls_that_have_ended_hold_nothing() -> None:
     async def none(_name: str, _arguments: JsonValue) -> ToolResult:
         return ToolSuccess(None, ())
 
-    async with sandbox(timeout_s=20, memory_bytes_max=32 * MIB) as code:
+    async with sandbox(memory_bytes_max=32 * MIB) as code:
         text = f"text = 'x' * {MIB}\nfor _ in range(50): await tools.read({{'text': text}})\nreturn 1"
         assert (await finished(code, text, none)).value == 1
 

@@ -16,6 +16,9 @@ from tests.progressive.code.random_schemas import random_document
 from tests.progressive.code.stub_tools import tool
 from tool_runtime import JsonObject, ToolSchema
 
+# The checker computes for many seconds, and on a busy machine for a minute and more.
+pytestmark = pytest.mark.timeout(600)
+
 NODE: JsonObject = {
     "type": "object",
     "properties": {
@@ -129,7 +132,6 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
         [Path(sys.executable).with_name("pyright"), "--project", folder, "--outputjson"],
         capture_output=True,
         check=False,
-        timeout=110,
     )
     report = json.loads(run.stdout)
     assert report["summary"]["filesAnalyzed"] == 14 + len(RIGHT) + len(WRONG)

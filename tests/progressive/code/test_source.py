@@ -1,7 +1,6 @@
 """Programs as the interpreter is given them: each line where it was, and nothing else changed."""
 
 import ast
-import time
 
 import pytest
 from hypothesis import given
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from progressive.code._lexer import layout
 from progressive.code._source import CHECKED_LINES_BEFORE, LINES_BEFORE, attribute_names, checked_source, whole_source
+from tests.support.growth import growth
 
 CAUGHT = "_sandbox_caught"
 
@@ -155,17 +155,13 @@ def test_any_program_that_python_reads_means_the_same_when_it_is_a_body(code: st
     ],
 )
 def test_the_cost_grows_with_the_length(unit: str) -> None:
-    def cost_s(times: int) -> float:
-        started_s = time.thread_time()
+    def read(times: int) -> None:
         layout(unit * times, frozenset({"code"}))
         attribute_names(unit * times)
         whole_source(unit * times)
-        return time.thread_time() - started_s
 
-    cost_s(500)
-    small = max(min(cost_s(1_000) for _ in range(5)), 0.0005)
     # Eight times the length: eight times the time, sixty-four times if anything were quadratic.
-    assert min(cost_s(8_000) for _ in range(3)) / small < 8 * 4
+    assert growth(lambda: read(1_000), lambda: read(8_000), enough=32, least_s=0.0005) < 32
 
 
 def test_names_after_a_dot_are_attributes_of_tools() -> None:

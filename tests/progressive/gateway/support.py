@@ -7,15 +7,16 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import anyio
 from pydantic import JsonValue, SecretStr
 
 from progressive.gateway import Gateway, GatewayOptions, Mount, MountStatus, StdioMount
 from tests.support.waiting import WAIT_S, until
-from tool_runtime import JsonObject, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSuccess
+from tool_runtime import JsonObject, RuntimeCode, ToolCall, ToolFailure, ToolResult, ToolRuntime, ToolSuccess
 
-__all__ = ["RawServer", "World", "definition", "opened"]
+__all__ = ["NO_MORE", "RawServer", "World", "definition", "opened"]
 
 SERVERS = Path(__file__).parent / "servers"
 
@@ -25,9 +26,12 @@ QUICK = GatewayOptions(
     list_debounce_s=0.01,
     list_interval_s=0.01,
     stop_grace_s=0.5,
-    connect_timeout_s=20,
+    connect_timeout_s=60,
     call_timeout_s=20,
 )
+
+NO_MORE: Final[dict[str, Any]] = {"backoff_initial_s": 1e9, "backoff_max_s": 1e9}
+"""Options with which nothing is tried again: the wait is a random part of this."""
 
 
 def definition(name: str, **more: Any) -> JsonObject:
@@ -78,6 +82,13 @@ class World:
         assert isinstance(result, ToolSuccess), result
         return result.value
 
+    async def value_in_time(self, name: str, /, **arguments: JsonValue) -> JsonValue:
+        """Return the value of a call, made again while it is over its time, which the test has set very short."""
+        with anyio.fail_after(WAIT_S):
+            while isinstance(result := await self.call(name, **arguments), ToolFailure):
+                assert result.code == RuntimeCode.TOOL_TIMEOUT, result
+        return result.value
+
     async def failure(self, name: str, /, **arguments: JsonValue) -> ToolFailure:
         result = await self.call(name, **arguments)
         assert isinstance(result, ToolFailure), result
@@ -92,5 +103,5 @@ async def opened(*mounts: Mount, runtime: ToolRuntime | None = None, **options: 
     runtime = runtime or ToolRuntime()
     gateway = Gateway(runtime, mounts, QUICK.model_copy(update=options))
     async with gateway.opened():
-        await gateway.settled(WAIT_S)
+        await gateway.settled(QUICK.connect_timeout_s)
         yield World(runtime, gateway)

@@ -7,7 +7,7 @@ import pytest
 
 from progressive.gateway import Gateway, MountState, MountStatus, StdioMount
 from progressive.gateway._absence import absent_note
-from tests.progressive.gateway.support import RawServer, opened
+from tests.progressive.gateway.support import NO_MORE, RawServer, opened
 from tool_runtime import ToolRuntime
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ def test_the_note_is_bounded_however_many_and_whatever_they_said() -> None:
 async def test_why_a_tool_is_missing_is_told_for_its_mount_alone(tmp_path: Path) -> None:
     gone = StdioMount(name="ex", command=("sh", "-c", "echo no s3cret-token >&2; exit 3"), env={"T": "s3cret-token"})
     server = RawServer(tmp_path / "raw")
-    async with opened(gone, server.mount("ok"), backoff_initial_s=600.0, backoff_max_s=600.0) as world:
+    async with opened(gone, server.mount("ok"), **NO_MORE) as world:
         why = world.gateway.why_absent("mcp__ex__echo")
         assert why is not None
         reason = re.escape("the server ended with exit code 3; it last said: no ***")
@@ -68,7 +68,7 @@ async def test_a_server_that_is_being_connected_is_told_as_such(tmp_path: Path) 
     assert gateway.why_absent("mcp__fs__echo") == "the server fs is still being connected"
     assert gateway.absent_note() == "still connecting: fs"
     async with gateway.opened():
-        await gateway.settled(20)
+        await gateway.settled(60)
         assert gateway.why_absent("mcp__fs__echo") is None
         assert gateway.absent_note() is None
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 import pytest
@@ -16,7 +15,7 @@ from pydantic import SecretStr
 
 from progressive.gateway import HttpMount
 from tests.progressive.gateway.raw_http import Answer, Asked, Handler, RawHttp, json_answer, legacy
-from tests.progressive.gateway.support import SERVERS, definition, opened
+from tests.progressive.gateway.support import NO_MORE, SERVERS, definition, opened
 from tests.support.ports import free_port
 from tests.support.waiting import until
 
@@ -106,7 +105,7 @@ async def test_a_server_that_knows_the_handshake_only_is_served() -> None:
     async with RawHttp.running(legacy(echo)) as server, opened(HttpMount(name="old", url=server.url)) as world:
         assert await world.value("mcp__old__tool", a=1) == '{"a": 1}'
         assert server.asked[-1].headers["mcp-session-id"] == "session-1"
-    assert server.asked[-1].method == "DELETE"
+    assert [asked.headers["mcp-session-id"] for asked in server.asked if asked.method == "DELETE"] == ["session-1"]
 
 
 async def test_secrets_are_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
@@ -151,9 +150,12 @@ async def test_the_status_of_a_refusal_is_the_reason(status: int, reason: str) -
 
 
 async def test_a_server_that_nobody_runs_gives_a_clear_reason() -> None:
-    async with opened(HttpMount(name="web", url=f"http://127.0.0.1:{free_port()}/mcp?k=s3cret")) as world:
-        assert world.status().reason.startswith("the server cannot be reached: ")
-        assert "s3cret" not in world.status().reason
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        async with opened(HttpMount(name="web", url=f"http://127.0.0.1:{port}/mcp?k=s3cret")) as world:
+            assert world.status().reason.startswith("the server cannot be reached: ")
+            assert "s3cret" not in world.status().reason
 
 
 async def test_a_redirect_to_another_origin_is_not_followed() -> None:
@@ -204,10 +206,9 @@ BIG = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' + 
     ],
 )
 async def test_an_answer_that_is_too_large_or_malformed_ends_the_connection(answer: Answer, reason: str) -> None:
-    options: dict[str, Any] = {"message_bytes_max": 100_000, "backoff_initial_s": 600.0, "backoff_max_s": 600.0}
     async with (
         RawHttp.running(answering(answer)) as server,
-        opened(HttpMount(name="web", url=server.url), **options) as world,
+        opened(HttpMount(name="web", url=server.url), message_bytes_max=100_000, **NO_MORE) as world,
     ):
         failure = await world.failure("mcp__web__tool")
         assert failure.code == "TOOL_UNAVAILABLE"
@@ -262,28 +263,37 @@ async def test_a_ping_notices_a_server_that_has_forgotten_the_session() -> None:
         RawHttp.running(legacy(forget)) as server,
         opened(HttpMount(name="web", url=server.url), ping_interval_s=0.05) as world,
     ):
-        await until(lambda: world.status().attempts >= 2)
-        assert any(asked.rpc == "ping" for asked in server.asked)
+        # On a busy machine some are over their time before they are sent.
+        await until(lambda: any(asked.rpc == "ping" for asked in server.asked))
+        attempts = world.status().attempts
+        await until(lambda: world.status().attempts > attempts)
+
+
+async def refuse(asked: Asked) -> Answer:
+    error = {"code": -32000, "message": "Repository not found"}
+    body = json.dumps({"jsonrpc": "2.0", "id": asked.body["id"], "error": error}).encode()
+    return Answer(200, {"Content-Type": "application/json"}, body)
 
 
 async def test_an_error_of_the_servers_own_does_not_end_the_connection() -> None:
-    pinged = anyio.Event()
-
-    async def refuse(asked: Asked) -> Answer:
-        if asked.rpc == "ping":
-            pinged.set()
-        error = {"code": -32000, "message": "Repository not found"}
-        body = json.dumps({"jsonrpc": "2.0", "id": asked.body["id"], "error": error}).encode()
-        return Answer(200, {"Content-Type": "application/json"}, body)
-
-    async with (
-        RawHttp.running(legacy(refuse)) as server,
-        opened(HttpMount(name="web", url=server.url), ping_interval_s=0.05) as world,
-    ):
-        await pinged.wait()
+    async with RawHttp.running(legacy(refuse)) as server, opened(HttpMount(name="web", url=server.url)) as world:
         failure = await world.failure("mcp__web__tool")
         assert (failure.code, failure.message) == ("TOOL_FAILED", "web: Repository not found")
         assert world.status().attempts == 1
+
+
+async def test_a_ping_that_is_refused_does_not_end_the_connection() -> None:
+    def in_a_row() -> int:
+        """Return how many pings came since the last connection was made."""
+        asked = [each.rpc for each in reversed(server.asked)]
+        return asked[: asked.index("initialize")].count("ping")
+
+    async with (
+        RawHttp.running(legacy(refuse)) as server,
+        opened(HttpMount(name="web", url=server.url), ping_interval_s=0.05),
+    ):
+        # One that a busy machine answers too late ends it all the same, and a new one is made.
+        await until(lambda: in_a_row() >= 4)
 
 
 async def test_an_event_stream_that_ends_without_an_answer_may_have_taken_effect() -> None:
@@ -310,4 +320,4 @@ async def test_a_timeout_reaches_the_server_and_a_hanging_one_holds_up_nobody() 
         assert failure.code == "TOOL_TIMEOUT"
         await until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.asked))
         server.handler = legacy(echo)
-        assert await world.value("mcp__web__tool", a=1) == '{"a": 1}'
+        assert await world.value_in_time("mcp__web__tool", a=1) == '{"a": 1}'

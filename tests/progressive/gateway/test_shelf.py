@@ -97,7 +97,8 @@ async def test_what_cannot_be_used_is_skipped_counted_and_logged_once(
     assert unusable[0] == "'no schema': inputSchema is not a schema of an object"
     assert unusable[1].startswith("'bad': ")
     assert len(unusable) == 2
-    assert [record.getMessage().partition(" is left out: ")[0] for record in caplog.records] == [
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("progressive")]
+    assert [message.partition(" is left out: ")[0] for message in ours] == [
         "mount s: tool 'no schema'",
         "mount s: tool 'bad'",
     ]

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import time
 from typing import Any
 
 from hypothesis import given
@@ -26,6 +25,7 @@ from tests.progressive.native.messages_toolkit import (
     text,
     user,
 )
+from tests.support.growth import growth
 
 _contents = st.sampled_from(
     [
@@ -85,35 +85,29 @@ def test_longer_transcript_begins_with_what_the_shorter_one_gave(first: list[Any
     assert long["tools"][: len(short["tools"])] == short["tools"]
 
 
+def growth_of_injecting(small: Any, large: Any) -> float:
+    # Four times the length: four times the time, sixteen times if anything were quadratic.
+    return growth(
+        lambda: inject(small, Capability.TOOL_REFERENCES), lambda: inject(large, Capability.TOOL_REFERENCES), enough=8
+    )
+
+
 def test_cost_is_linear_in_the_transcript() -> None:
-    def cost_s(turns: int) -> float:
+    def transcript(turns: int) -> Any:
         messages = [
             message
             for number in range(turns)
             for message in (assistant(call()), results(describing(entry(f"tool_{number}"), entry("weather"))))
         ]
-        given_request = request(*messages)
-        best = float("inf")
-        for _ in range(3):
-            start = time.thread_time()
-            inject(given_request, Capability.TOOL_REFERENCES)
-            best = min(best, time.thread_time() - start)
-        return best
+        return request(*messages)
 
-    # Four times the length: four times the time, sixteen times if anything were quadratic.
-    assert cost_s(1_600) < 8 * cost_s(400)
+    assert growth_of_injecting(transcript(400), transcript(1_600)) < 8
 
 
 def test_cost_is_linear_in_the_results_of_one_message() -> None:
-    def cost_s(count: int) -> float:
+    def transcript(count: int) -> Any:
         ids = [str(number) for number in range(count)]
         content = [text(describing(entry("weather"), entry("has space"), sdk="x")), text("beside")]
-        given_request = request(assistant(*map(call, ids)), user(*(result(call_id, content) for call_id in ids)))
-        best = float("inf")
-        for _ in range(3):
-            start = time.thread_time()
-            inject(given_request, Capability.TOOL_REFERENCES)
-            best = min(best, time.thread_time() - start)
-        return best
+        return request(assistant(*map(call, ids)), user(*(result(call_id, content) for call_id in ids)))
 
-    assert cost_s(1_600) < 8 * cost_s(400)
+    assert growth_of_injecting(transcript(400), transcript(1_600)) < 8

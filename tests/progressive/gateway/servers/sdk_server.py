@@ -8,6 +8,7 @@ import anyio
 from mcp import types
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
 
@@ -34,7 +35,11 @@ def shout(text: str) -> str:
 async def grow(name: str, ctx: Context) -> str:
     """Add a tool."""
     server.add_tool(lambda: name, name=name, description=f"Says {name}.")
-    await ctx.notify_tools_changed()
+    if ctx.session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        # On a busy machine the client has taken this server for one that knows nothing else.
+        await ctx.session.send_tool_list_changed()
+    else:
+        await ctx.notify_tools_changed()
     return "grown"
 
 

@@ -1,0 +1,56 @@
+"""What goes on beside the calls while a connection lasts."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import anyio
+import pytest
+from mcp import Client
+
+from progressive.gateway._connection import Changes, subscribe
+from tests.support.waiting import WAIT_S
+
+pytestmark = pytest.mark.anyio
+
+
+class Listening:
+    """A client whose server takes its time to agree to send notices, and then has none."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+        self.agrees = anyio.Event()
+
+    @asynccontextmanager
+    async def listen(self, *, tools_list_changed: bool) -> AsyncGenerator[AsyncGenerator[None]]:
+        assert tools_list_changed
+        self.asked.set()
+        await self.agrees.wait()
+        notices = self._none()
+        try:
+            yield notices
+        finally:
+            await notices.aclose()
+
+    async def _none(self) -> AsyncGenerator[None]:
+        await anyio.sleep_forever()
+        yield None
+
+
+async def test_what_changed_before_notices_were_sent_is_read_once_they_are() -> None:
+    client, changes, noticed = Listening(), Changes(), anyio.Event()
+
+    async def follow() -> None:
+        await changes.next(debounce_s=0)
+        noticed.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow)
+        tasks.start_soon(subscribe, cast("Client", client), changes)
+        await client.asked.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert not noticed.is_set()
+        client.agrees.set()
+        with anyio.fail_after(WAIT_S):
+            await noticed.wait()
+        tasks.cancel_scope.cancel()
