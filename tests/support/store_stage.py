@@ -25,7 +25,7 @@ __all__ = ["AT_ONCE", "FILE", "OLD", "PROMPT_S", "Stage", "new_store", "staged"]
 FILE: Final = "d/a.txt"
 OLD: Final = b"old content\n" * 3
 
-PROMPT_S: Final = 15.0
+PROMPT_S: Final = 30.0
 """What takes longer waits for something that is not coming."""
 
 AT_ONCE: Final = 40
