@@ -99,7 +99,7 @@ def test_a_slow_line_delays_each_turn_and_holds_what_is_under_way(echo_port: int
             assert link.count() == Passed(turns=2, sent_bytes=1, received_bytes=1, connections=1)
             link.reset()
             times_s: list[float] = []
-            # With a delay for each piece that is taken none would take so little; this machine may hold some of them up.
+            # With a delay for each piece none would take so little; this machine may hold some of them up.
             while min(times_s, default=math.inf) >= 3 * RTT_S:
                 assert len(times_s) < TRIES_MAX, times_s
                 times_s.append(echoed_s(client, b"b" * (1 << 20)))
