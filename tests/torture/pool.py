@@ -19,7 +19,7 @@ __all__ = ["WorkerPool"]
 
 _ROOT: Final = Path(__file__).parents[2]
 _TICK_S: Final = 0.01
-_START_TIMEOUT_S: Final = 60.0
+_START_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 60.0
 """How long after the end of the run an operation may take to end; every limit of time in the stores is far below."""
 
