@@ -427,6 +427,7 @@ def heavy() -> tuple[ToolIndex, frozenset[Tool[Any]]]:
     return index_of([*tools]), tools
 
 
+@pytest.mark.timeout(600)  # making the index takes a busy machine its time
 @pytest.mark.parametrize("query", HEAVY_QUERIES.values(), ids=HEAVY_QUERIES.keys())
 @pytest.mark.parametrize("hidden", [0, 1, 1_000])
 def test_heavy_query_over_many_tools_costs_a_bounded_effort(

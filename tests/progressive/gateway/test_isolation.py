@@ -44,6 +44,7 @@ def frozen_heap() -> None:
     gc.freeze()
 
 
+@pytest.mark.timeout(400)
 async def test_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: Path, anyio_backend: str) -> None:
     server = RawServer(tmp_path / "raw", "die-after-list")
     server.lists([definition(f"t{number}") for number in range(20)])
@@ -51,7 +52,7 @@ async def test_reconnects_of_a_crashing_process_leave_nothing_behind(tmp_path: P
         await until(lambda: world.status().attempts >= 5 and world.status().tools == 20)
         before = Census.take()
         tools = world.runtime.tools()
-        await until(lambda: world.status().attempts >= RECONNECTS[anyio_backend], timeout_s=100)
+        await until(lambda: world.status().attempts >= RECONNECTS[anyio_backend], timeout_s=300)
         # In the middle of an attempt there are a process with its pipes and its tasks more or less.
         await before.with_room(descriptors=4, children=1, tasks=15).is_back()
         assert [one is other for one, other in zip(world.runtime.tools(), tools, strict=True)] == [True] * 20
@@ -126,6 +127,7 @@ async def test_a_server_that_reads_nothing_is_given_up(tmp_path: Path) -> None:
         await world.connected(attempts=2)
 
 
+@pytest.mark.timeout(700)
 async def test_reconnects_over_http_leave_nothing_behind(anyio_backend: str) -> None:
     async def forget(_asked: Asked) -> Answer:
         return Answer(404)
@@ -135,7 +137,7 @@ async def test_reconnects_over_http_leave_nothing_behind(anyio_backend: str) -> 
 
         async def reconnect(times: int) -> None:
             async with opened(HttpMount(name="web", url=server.url), **options) as world:
-                await until(lambda: world.status().attempts >= times, timeout_s=100)
+                await until(lambda: world.status().attempts >= times, timeout_s=300)
 
         await reconnect(3)
         before = Census.take()

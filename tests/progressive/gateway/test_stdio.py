@@ -220,7 +220,7 @@ async def test_a_connection_that_lasted_ends_the_backing_off(tmp_path: Path) -> 
     options: dict[str, Any] = {"backoff_initial_s": 0.001, "backoff_max_s": 600.0, "stable_after_s": 1e-9}
     async with opened(server.mount(), **options) as world:
         # Without an end to it, the twentieth wait would be of minutes.
-        await until(lambda: world.status().attempts >= 25)
+        await until(lambda: world.status().attempts >= 25, timeout_s=100)
 
 
 @pytest.mark.parametrize(
