@@ -130,7 +130,7 @@ async def test_stream_that_does_not_come_is_given_up(
     proxy.inject("GET", passing(), hold)
     async with anyio.create_task_group() as group:
         group.start_soon(limits.run_out_at, hold)
-        with pytest.raises(Unavailable, match="did not answer in time"):
+        with anyio.fail_after(15), pytest.raises(Unavailable, match="did not answer in time"):
             await proxied.scan(target, lambda _: None)
     assert proxy.counts() == {"GET": 2}
 
