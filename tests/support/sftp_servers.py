@@ -152,7 +152,8 @@ def real_server(directory: Path, *, extra: str = "", subsystem: str = "internal-
     (keys / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host_key\nPidFile none\nStrictModes no\n"
         f"AuthorizedKeysFile {keys}/authorized_keys\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        f"UsePAM no\nMaxStartups 100\nLogLevel ERROR\nSubsystem sftp {subsystem}\n{extra}"
+        f"UsePAM no\nMaxStartups 100\nLogLevel ERROR\nSubsystem sftp {subsystem}\n"
+        f"{_without_penalties(program, keys / 'host_key')}{extra}"
     )
     log = (keys / "log").open("w")
     process = subprocess.Popen([program, "-D", "-e", "-f", str(keys / "sshd_config")], stderr=log)
@@ -171,6 +172,17 @@ def real_server(directory: Path, *, extra: str = "", subsystem: str = "internal-
         process.terminate()
         process.wait(30)
         log.close()
+
+
+def _without_penalties(program: str, host_key: Path) -> str:
+    """Return the setting that has a server take connections of a client however many it has broken off.
+
+    From OpenSSH 9.8 on others refuse it for a while; earlier ones do not know the setting.
+    """
+    setting = "PerSourcePenalties=no"
+    asked = [program, "-t", "-f", "/dev/null", "-h", str(host_key), "-o", setting]
+    is_known = subprocess.run(asked, capture_output=True, check=False).returncode == 0
+    return f"{setting.replace('=', ' ')}\n" if is_known else ""
 
 
 def _wait_for_banner(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
