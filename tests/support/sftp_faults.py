@@ -1,6 +1,5 @@
 """SFTP servers with a fault of their own, a count of what goes over the wire, and time limits that suit a test."""
 
-import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from tests.support.waiting import WAIT_S
 
 __all__ = ["SOON_S", "FaultyServer", "RoundTrips", "be_patient", "impatient"]
 
-SOON_S: Final = 15.0
+SOON_S: Final = 25.0
 """Shorter than any time limit of the servers' options: what ends within it has not waited for one of those."""
 
 FaultyServer = Callable[[type[SFTPServer]], AbstractContextManager[SftpServer]]
@@ -28,8 +27,6 @@ class RoundTrips:
     """Flights of requests of all clients since the last `take`, and what was sent in each."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        # A machine that pauses for seconds would add a sign of life.
-        patch.setattr("backends.sftp._pool._CHECK_AFTER_IDLE_S", math.inf)
         self.flights: list[list[wire.Request]] = []
         stream = SftpClient.stream
 

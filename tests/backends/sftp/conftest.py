@@ -1,5 +1,6 @@
 """Fixtures of this backend's tests."""
 
+import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,12 @@ from asyncssh import SFTPServer
 
 from tests.support.sftp_faults import FaultyServer, RoundTrips
 from tests.support.sftp_servers import SftpServer, embedded_server
+
+
+@pytest.fixture(autouse=True)
+def no_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a connection used as it is: a machine that pauses for seconds would have it asked for a sign of life."""
+    monkeypatch.setattr("backends.sftp._pool._CHECK_AFTER_IDLE_S", math.inf)
 
 
 @pytest.fixture

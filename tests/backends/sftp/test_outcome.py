@@ -13,8 +13,9 @@ import asyncssh
 import pytest
 from asyncssh import SFTPServer
 
-from backends.sftp import SftpBackend
+from backends.sftp import SftpBackend, _pool
 from backends.sftp._client import SftpClient
+from backends.sftp._connection import Connection
 from fs_core.errors import OutcomeUnknown, StaleVersion, Unavailable
 from fs_core.paths import is_staged_name
 from fs_core.types import Always, IfAbsent, IfVersion, WriteCondition, WriteReceipt
@@ -172,6 +173,22 @@ async def test_a_publication_whose_server_cannot_be_asked_is_unknown(
         proxy.cut()
         await backend.aclose()
     assert harness.get("d/a") == b"new"
+
+
+async def test_a_connection_that_rested_and_is_dead_is_replaced_before_a_write(
+    sftp_harness: SftpHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write is not repeated over another connection."""
+    monkeypatch.setattr(_pool, "_CHECK_AFTER_IDLE_S", 0.0)
+    monkeypatch.setattr(Connection, "is_alive", True)  # that it ended has not been seen yet
+    with tcp_proxy(sftp_harness.server.port) as proxy:
+        backend = await sftp_harness.open_through(proxy.port)
+        target = await target_of(backend, "a")
+        proxy.cut()
+        await backend.write(target, b"new", condition=IfAbsent())
+        await backend.aclose()
+    assert sftp_harness.get("a") == b"new"
+    assert proxy.accepted == 2
 
 
 async def test_a_frozen_upload_ends_in_time_and_is_cleaned_when_the_server_is_back(sftp_harness: SftpHarness) -> None:
