@@ -28,10 +28,15 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def restored_logging() -> Generator[None]:
-    """Undo what a command does to the logging of its process."""
+    """Undo what a command does to the logging of its process, and keep out of it what threads of earlier tests log."""
+    others = [logging.getLogger(name) for name in ("asyncssh", "paramiko", "werkzeug")]
     loggers = [logging.getLogger(name) for name in ("", "mcp", "uvicorn", "httpx", "botocore", "paramiko")]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
+    for logger in others:
+        logger.propagate = False
     yield
+    for logger in others:
+        logger.propagate = True
     for logger, level, handlers in before:
         logger.setLevel(level)
         logger.handlers[:] = handlers

@@ -22,8 +22,8 @@ from seamfs.mcp_agents import Agents
 from seamfs.mcp_server import build_server
 from seamfs.programs import programs
 from seamfs.workspace import Workspace
+from tests.seamfs.processes import TIMEOUT_S
 from tests.support.ports import free_port
-from tests.support.waiting import WAIT_S
 
 __all__ = [
     "HARMLESS",
@@ -114,7 +114,7 @@ def listening(
     """Run a program until the block ends; the block begins when it listens."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
         try:
-            deadline_s = time.monotonic() + WAIT_S
+            deadline_s = time.monotonic() + TIMEOUT_S
             while not _accepts(port):
                 assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
                 assert time.monotonic() < deadline_s, f"{command[0]} does not listen"

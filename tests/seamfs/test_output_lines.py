@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from seamfs.output_lines import OutputLines
+from tests.seamfs.processes import TIMEOUT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -118,12 +119,12 @@ async def test_a_regular_file_is_written_to(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_meanwhile_goes_to_standard_error() -> None:
-    done = subprocess.run([sys.executable, "-c", PRINTS], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", PRINTS], capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
     assert done.stdout == "before\nthe protocol\nafter\n"
     assert done.stderr == "aside\n"
 
 
 def test_what_is_printed_meanwhile_goes_nowhere_without_a_standard_error() -> None:
     program = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, PRINTS]
-    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True, timeout=TIMEOUT_S)
     assert done.stdout == "before\nthe protocol\nafter\n"

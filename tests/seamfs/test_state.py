@@ -180,7 +180,7 @@ from fs_core.types import TargetKey, Version
 from seamfs.state import open_observations
 
 async def count(file, times):
-    async with open_observations(Path(file), root_url="/srv/repo", busy_timeout_s=30) as observations:
+    async with open_observations(Path(file), root_url="/srv/repo", busy_timeout_s=60) as observations:
         me, key = OwnerId("me"), TargetKey("counter")
         while times > 0:
             seen = await observations.get(me, key)

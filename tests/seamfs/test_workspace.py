@@ -15,6 +15,7 @@ from fs_core.types import TargetKey
 from seamfs.config import Settings
 from seamfs.workspace import open_workspace
 from tests.seamfs.mounted import HARMLESS, OWN
+from tests.seamfs.processes import TIMEOUT_S
 from tests.support.waiting import until
 from tool_runtime import ToolFailure, ToolSuccess
 
@@ -136,7 +137,9 @@ HEAVY = (*STORES, *SERVERS, *RANKING, *SEARCHING)
 )
 def test_a_start_loads_no_library_that_it_does_not_need(statement: str, absent: tuple[str, ...]) -> None:
     program = f"{statement}\nimport sys\nprint(*sorted(set({absent!r}) & sys.modules.keys()), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+    )
     assert done.stderr.strip() == ""
 
 
