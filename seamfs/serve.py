@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 PATH: Final = "/mcp"
 CALL_GRACE_S: Final = 3
 SHUTDOWN_TIMEOUT_S: Final = CALL_GRACE_S + 5
-"""After the grace a busy machine may take seconds to end a call; one that is not ended by now is logged as a failure."""
+"""On a busy machine a call may end seconds after the grace; what is open now is reported as a failure."""
 BACKLOG: Final = 128
 STDIO_SESSION: Final = "stdio"
 

@@ -1,4 +1,4 @@
-"""A clean place to run in: no settings from outside, an empty working directory."""
+"""A clean place to run in: no settings from outside, an empty working directory, the usual width."""
 
 import logging
 import os
@@ -13,6 +13,7 @@ def no_settings_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in os.environ:
         if name.startswith("SEAMFS_") and name != "SEAMFS_REQUIRE_REAL":
             monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")
     work = tmp_path / "cwd"
     work.mkdir()
     monkeypatch.chdir(work)
