@@ -59,7 +59,7 @@ class S3Server:
             "access_key_id": self.access_key_id,
             "secret_access_key": SecretStr(self.secret_access_key),
             "request_timeout_s": 20.0,
-            "connect_timeout_s": 5.0,
+            "connect_timeout_s": 20.0,
         }
         return S3Options(**(values | overrides))
 

@@ -15,10 +15,16 @@ _PAUSE_S: Final = 0.005
 
 
 async def until(is_so: Callable[[], bool], *, timeout_s: float = WAIT_S) -> None:
-    """Wait until something is so; raise TimeoutError when it is not in time."""
-    with anyio.fail_after(timeout_s):
+    """Wait until something is so; raise TimeoutError when it is not in time.
+
+    The last look comes after that: all of the time may have passed in one pause of the machine.
+    """
+    with anyio.move_on_after(timeout_s):
         while not is_so():  # noqa: ASYNC110 - what is waited for has no event
             await anyio.sleep(_PAUSE_S)
+        return
+    if not is_so():
+        raise TimeoutError(f"not so after {timeout_s:g} s")
 
 
 def wait_until(is_so: Callable[[], bool], *, timeout_s: float = WAIT_S) -> None:
