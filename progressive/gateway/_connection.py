@@ -91,14 +91,18 @@ def is_handshake(client: Client) -> bool:
     return client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-async def follow(changes: Changes, refresh: Callable[[], Awaitable[None]], options: GatewayOptions) -> None:
-    """Read the list again after notices, however many come, not too often."""
+async def follow(changes: Changes, refresh: Callable[[], Awaitable[float]], options: GatewayOptions) -> None:
+    """Read the list again after notices, however many come, not too often.
+
+    Args:
+        changes: The notices.
+        refresh: Reads it; returns how many seconds it took to take in, without what the server took.
+        options: How often.
+    """
     while True:
         await changes.next(debounce_s=options.list_debounce_s)
-        started_s = anyio.current_time()
         with anyio.fail_after(options.connect_timeout_s):
-            await refresh()
-        took_s = anyio.current_time() - started_s
+            took_s = await refresh()
         await anyio.sleep(max(options.list_interval_s, _REST_FACTOR * took_s))
 
 

@@ -186,9 +186,11 @@ class Link:
     def _jobs(self, live: Live, changes: Changes) -> Iterator[Job]:
         """Yield what goes on beside the calls."""
 
-        async def refresh() -> None:
+        async def refresh() -> float:
             listing = await read_list(live.client, live.tap, self._options)
+            started_s = anyio.current_time()
             await self._shelf.arrange(listing)
+            return anyio.current_time() - started_s
 
         yield partial(follow, changes, refresh, self._options)
         if not is_handshake(live.client):

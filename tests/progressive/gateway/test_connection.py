@@ -8,7 +8,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from progressive.gateway._connection import Changes, subscribe
+from progressive.gateway import GatewayOptions
+from progressive.gateway._connection import Changes, follow, subscribe
 from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
@@ -53,4 +54,29 @@ async def test_what_changed_before_notices_were_sent_is_read_once_they_are() -> 
         client.agrees.set()
         with anyio.fail_after(WAIT_S):
             await noticed.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_server_that_takes_long_to_list_its_tools_is_asked_again_as_soon_as_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With any time of the server counted, the second reading would not come today.
+    monkeypatch.setattr("progressive.gateway._connection._REST_FACTOR", 1e7)
+    changes, again = Changes(), anyio.Event()
+    readings = 0
+
+    async def refresh() -> float:
+        nonlocal readings
+        readings += 1
+        if readings == 2:
+            again.set()
+        changes.notice()
+        await anyio.sleep(0.02)
+        return 0.0
+
+    changes.notice()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow, changes, refresh, GatewayOptions(list_debounce_s=0.001, list_interval_s=0.001))
+        with anyio.fail_after(WAIT_S):
+            await again.wait()
         tasks.cancel_scope.cancel()
