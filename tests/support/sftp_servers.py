@@ -189,7 +189,8 @@ def _wait_for_banner(process: subprocess.Popen[bytes], port: int, log: Path) -> 
     deadline_s = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < deadline_s and process.poll() is None:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1.0) as client:
+            # All the time there is: each connection starts a process there, and one given up was no help.
+            with socket.create_connection(("127.0.0.1", port), timeout=_START_TIMEOUT_S) as client:
                 if client.recv(4) == b"SSH-":
                     return
         except OSError:
