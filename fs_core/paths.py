@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fs_core.errors import InvalidPath, SandboxDenied
 
-__all__ = ["Root", "RootedPath", "display", "is_staged_name", "parse_path", "staged_name"]
+__all__ = ["Root", "RootedPath", "display", "has_lone_surrogate", "is_staged_name", "parse_path", "staged_name"]
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://?")
@@ -88,7 +88,7 @@ def _refuse_unusable(path: str) -> None:
         reason = "the path is blank; give the path of a file relative to the root"
     elif "\0" in path:
         reason = "a path cannot hold a NUL character"
-    elif not _is_encodable(path):
+    elif has_lone_surrogate(path):
         reason = "a path cannot hold a lone surrogate"
     elif _DRIVE.match(path) or path.startswith("\\\\"):
         reason = "Windows paths are not accepted; use a path relative to the root with /"
@@ -99,12 +99,13 @@ def _refuse_unusable(path: str) -> None:
     raise InvalidPath(reason, path=path, operation="resolve")
 
 
-def _is_encodable(path: str) -> bool:
+def has_lone_surrogate(name: str) -> bool:
+    """Whether a name, or a path, holds half a surrogate pair, which no UTF-8 can store."""
     try:
-        path.encode()
+        name.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _strip_root(path: str, root: Root) -> str:

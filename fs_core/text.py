@@ -6,7 +6,7 @@ from typing import Final
 
 from fs_core._encoding import HEAD_BYTES, SAMPLE_BYTES_MAX, Evidence, likely_reason
 
-__all__ = ["BOM", "NotTextFinding", "TextValidator", "find_not_text", "fold_newlines", "has_lone_surrogate"]
+__all__ = ["BOM", "NotTextFinding", "TextValidator", "find_not_text", "fold_newlines"]
 
 BOM: Final = codecs.BOM_UTF8
 
@@ -117,12 +117,3 @@ def find_not_text(data: bytes) -> NotTextFinding | None:
 def fold_newlines(text: str) -> str:
     """Return `text` with every CRLF as LF; a lone CR stays."""
     return text.replace("\r\n", "\n") if "\r\n" in text else text
-
-
-def has_lone_surrogate(text: str) -> bool:
-    """Whether `text` holds half a surrogate pair, which no UTF-8 can store."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False

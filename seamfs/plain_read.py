@@ -13,9 +13,9 @@ from backends.local_options import LocalOptions
 from backends.registry import open_local_disk
 from fs_core.errors import FsError
 from fs_core.filesystem import BackedFileSystem
+from fs_core.paths import has_lone_surrogate
 from fs_core.policy import Unguarded
 from fs_core.session import FileSession
-from fs_core.text import has_lone_surrogate
 from seamfs.setting_sources import found_settings
 from seamfs.signals import run_interruptibly
 from seamfs.terminal import write_json, write_text

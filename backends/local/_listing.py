@@ -14,8 +14,7 @@ from backends.local._errors import refusal_of_one
 from backends.local._kernel import open_without_links
 from backends.local._tree import directory_below
 from fs_core.errors import FsError, NotDirectory, Reason
-from fs_core.paths import is_staged_name
-from fs_core.text import has_lone_surrogate
+from fs_core.paths import has_lone_surrogate, is_staged_name
 from fs_core.types import Entry, FileKind, Level, Listing, Target
 
 __all__ = ["KINDS", "NamesByKind", "levels", "listing_of", "open_names"]

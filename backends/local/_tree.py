@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from backends.local._kernel import open_without_links
 from fs_core.errors import InvalidPath, NotFound, NotRegularFile, Operation, Reason, SandboxDenied, Unavailable
-from fs_core.text import has_lone_surrogate
+from fs_core.paths import has_lone_surrogate
 
 __all__ = [
     "MadeParent",

@@ -7,8 +7,7 @@ from backends.sftp import _wire as wire
 from backends.sftp._client import SftpClient
 from backends.sftp._wire import StatusCode
 from fs_core.errors import InvalidPath, NotFound, Operation, Reason, SandboxDenied, Unavailable
-from fs_core.paths import display
-from fs_core.text import has_lone_surrogate
+from fs_core.paths import display, has_lone_surrogate
 from fs_core.types import FileKind
 
 __all__ = [

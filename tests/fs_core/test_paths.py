@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fs_core.errors import FsError, InvalidPath, SandboxDenied
-from fs_core.paths import Root, RootedPath, display, is_staged_name, parse_path, staged_name
+from fs_core.paths import Root, RootedPath, display, has_lone_surrogate, is_staged_name, parse_path, staged_name
 
 DISK = Root(url="/srv/share", prefixes=("/srv/share",))
 WHOLE_DISK = Root(url="/", prefixes=("",))
@@ -202,3 +202,10 @@ def test_a_display_path_names_its_own_file(names: list[str]) -> None:
     except FsError:
         return
     assert parse_path(f"./{display(rooted.names)}", DISK).names == rooted.names
+
+
+@pytest.mark.parametrize(
+    ("text", "is_broken"), [("", False), ("é😀", False), ("a\ud800", True), ("\udc00", True), ("\ufffd", False)]
+)
+def test_a_lone_surrogate_is_seen(text: str, is_broken: bool) -> None:
+    assert has_lone_surrogate(text) is is_broken

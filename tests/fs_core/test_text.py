@@ -3,7 +3,7 @@ import tracemalloc
 import pytest
 
 from fs_core.page import Page, TextScanner, Window
-from fs_core.text import BOM, NotTextFinding, find_not_text, fold_newlines, has_lone_surrogate
+from fs_core.text import BOM, NotTextFinding, find_not_text, fold_newlines
 from tests.fs_core.text_reference import scan
 
 
@@ -223,10 +223,3 @@ def test_lines_outside_the_window_are_not_held() -> None:
 
 def test_folding_turns_crlf_alone() -> None:
     assert fold_newlines("a\r\nb\rc\n\r\n\r\r\n") == "a\nb\rc\n\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "is_broken"), [("", False), ("é😀", False), ("a\ud800", True), ("\udc00", True), ("\ufffd", False)]
-)
-def test_a_lone_surrogate_is_seen(text: str, is_broken: bool) -> None:
-    assert has_lone_surrogate(text) is is_broken

@@ -4,7 +4,6 @@ import errno
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,7 @@ from fs_core.splice import Replacement, Splice
 from fs_core.testing.conformance import target_of
 from fs_core.types import IfVersion, NoteKind, WriteReceipt
 from tests.backends.local.writing import names, splices
+from tests.support.cancelled_workers import noted_cancellations
 from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
@@ -176,19 +176,12 @@ async def test_a_patch_that_is_cancelled_in_the_middle_changes_nothing(
     (root / "a.txt").write_bytes(OLD)
     scope = anyio.CancelScope()
     token = anyio.lowlevel.current_token()
-    arrived = threading.Event()
-    cancel = WorkerCall.cancel
-
-    def noted(call: WorkerCall) -> bool:
-        is_at_work = cancel(call)
-        arrived.set()
-        return is_at_work
+    arrived = noted_cancellations(monkeypatch)
 
     def give_up() -> None:
         anyio.from_thread.run_sync(scope.cancel, token=token)
         assert arrived.wait(WAIT_S)  # else all may be written before the worker is told
 
-    monkeypatch.setattr(WorkerCall, "cancel", noted)
     on_write(monkeypatch, 2, give_up)
     with scope:
         await patch(backend)

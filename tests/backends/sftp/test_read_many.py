@@ -1,7 +1,6 @@
 """Several files in one call: how many round trips that takes, and what a server may do to us on the way."""
 
 import os
-import threading
 import time
 from typing import Any
 
@@ -9,7 +8,6 @@ import anyio
 import pytest
 from asyncssh import SFTPFailure, SFTPNoSuchFile, SFTPPermissionDenied, SFTPServer
 
-from backends._workers import WorkerCall
 from backends.sftp import SftpBackend
 from backends.sftp import _pool as pool
 from backends.sftp import _read_many as reading
@@ -25,6 +23,7 @@ from fs_core.errors import (
     Unavailable,
 )
 from fs_core.types import Target
+from tests.support.cancelled_workers import noted_cancellations
 from tests.support.sftp_faults import SOON_S, FaultyServer, RoundTrips, be_patient
 from tests.support.sftp_servers import SftpHarness, target_of
 from tests.support.tcp_proxy import tcp_proxy
@@ -289,15 +288,7 @@ async def test_a_search_that_is_given_up_keeps_its_connection(
     sftp_harness: SftpHarness, round_trips: RoundTrips, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_patient(monkeypatch)
-    given_up = threading.Event()
-    cancel = WorkerCall.cancel
-
-    def cancelled(call: WorkerCall) -> bool:
-        is_at_work = cancel(call)
-        given_up.set()
-        return is_at_work
-
-    monkeypatch.setattr(WorkerCall, "cancel", cancelled)
+    given_up = noted_cancellations(monkeypatch)
     sftp_harness.put("a", b"x")
     fed = _Fed()
     with tcp_proxy(sftp_harness.server.port) as proxy:
